@@ -3,7 +3,8 @@
 python benchmarks/bench_numbers.py planted [TRIPLES]   20 thresholds in a generated graph; the same with shuffled values
 python benchmarks/bench_numbers.py ranks DATA ...      MRR with conditions and without, three seeds; the best conditions
 python benchmarks/bench_numbers.py plain TREE DATA ... learning without attributes, here and in another checkout: CPU
-                                                       time, and whether the rules are the same, byte for byte
+                                                       time, and whether the rules are the same, byte for byte;
+                                                       with attributes, if there are any: rules a second, memory
 
 DATA is LitWD1K, FB15k-237 (with the literals of the shared folder), debian (made anew by the shared tool), or anything
 that anyburl reads. Figures are stored as soon as they are known; what is stored already is not measured again.
@@ -250,35 +251,57 @@ def compared(
 
 
 LEARNING = """
-import hashlib, resource, sys, anyburl
-data = anyburl.load_dataset(sys.argv[1])
+import hashlib, json, resource, sys, anyburl
+from anyburl.data.options import ReadOptions
+name, n_paths, values = sys.argv[1:]
+data = anyburl.load_dataset(name, ReadOptions(attribute_file=values) if values else None)
 anyburl.learn(data, paths=1, seed=2, max_acyclic=0)  # compile
 before = resource.getrusage(resource.RUSAGE_SELF)
-rules = anyburl.learn(data, paths=int(sys.argv[2]), seed=1, keep="all")
+rules = anyburl.learn(data, paths=int(n_paths), seed=1, keep="all")
 after = resource.getrusage(resource.RUSAGE_SELF)
 digest = hashlib.sha256(rules.bodies.tobytes())
 for column in rules.columns.values():
     digest.update(column.tobytes())
-print(len(rules), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, digest.hexdigest())
+taken = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+print(json.dumps({"rules": len(rules), "cpu": taken, "digest": digest.hexdigest(), "memory": after.ru_maxrss}))
 """
 
 
+def learned(root: Path, name: str, n_paths: int, values: str = "") -> dict[str, Any]:
+    """Return what learning with a path budget takes and gives in a checkout, with `values` of the entities."""
+    command = [sys.executable, "-c", LEARNING, str(shared() / "data" / name), str(n_paths), values]
+    environment = os.environ | {"PYTHONPATH": str(root / "src")}
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
+
+
 def measure_plain(tree: Path, name: str, n_paths: int, n_rounds: int) -> dict[str, Any]:
-    """Return CPU seconds of learning with a path budget, here and in another checkout in turn, and their ratio."""
-    seconds: dict[str, list[float]] = {"here": [], "there": []}
-    digests: dict[str, set[str]] = {"here": set(), "there": set()}
-    n_rules = 0
+    """Return CPU seconds of learning with a path budget, here and in another checkout in turn, and their ratio; where
+    there are literals, also what learning with these takes.
+    """
+    runs: dict[str, list[dict[str, Any]]] = {"there": [], "here": [], "with_attributes": []}
+    literals = shared() / "data" / "literals" / name
     for _ in range(n_rounds):
-        for place, root in (("there", tree), ("here", HERE.parent)):
-            command = [sys.executable, "-c", LEARNING, str(shared() / "data" / name), str(n_paths)]
-            environment = os.environ | {"PYTHONPATH": str(root / "src")}
-            said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
-            n_rules, taken, digest = int(said.split()[0]), float(said.split()[1]), said.split()[2]
-            seconds[place].append(round(taken, 2))
-            digests[place].add(digest)
-    ratio = float(np.median(seconds["here"]) / np.median(seconds["there"]))
-    same = digests["here"] == digests["there"] and len(digests["here"]) == 1
-    return {"rules": n_rules, "paths": n_paths, "cpu_seconds": seconds, "ratio": round(ratio, 3), "same_bytes": same}
+        runs["there"].append(learned(tree, name, n_paths))
+        runs["here"].append(learned(HERE.parent, name, n_paths))
+        if literals.is_dir():
+            runs["with_attributes"].append(learned(HERE.parent, name, n_paths, str(literals)))
+    seconds = {place: [round(run["cpu"], 2) for run in made] for place, made in runs.items() if made}
+    digests = [{run["digest"] for run in runs[place]} for place in ("here", "there")]
+    return {
+        "rules": {place: made[0]["rules"] for place, made in runs.items() if made},
+        "paths": n_paths,
+        "cpu_seconds": seconds,
+        "ratio": round(float(np.median(seconds["here"]) / np.median(seconds["there"])), 3),
+        "same_bytes": digests[0] == digests[1] and len(digests[0]) == 1,
+        "rules_a_cpu_second": {
+            place: round(made[0]["rules"] / float(np.median(seconds[place]))) for place, made in runs.items() if made
+        },
+        "peak_memory_mb": {
+            place: round(max(run["memory"] for run in made) / 1024, 1) for place, made in runs.items() if made
+        },
+    }
 
 
 def best_of(rules: RuleSet) -> list[str]:
@@ -311,7 +334,8 @@ def main() -> None:
     if chosen.what == "plain":
         tree, *names = chosen.data
         figures = {name: measure_plain(Path(tree).resolve(), name, chosen.paths, chosen.rounds) for name in names}
-        save("numbers-plain", figures, f"python benchmarks/bench_numbers.py plain TREE {' '.join(names)}")
+        budget = f"--paths {chosen.paths} --rounds {chosen.rounds}"
+        save("numbers-plain", figures, f"python benchmarks/bench_numbers.py plain TREE {' '.join(names)} {budget}")
         return
     n_triples = int(chosen.data[0]) if chosen.data else 1_000_000
     save("numbers-planted", measure_planted(n_triples), f"python benchmarks/bench_numbers.py planted {n_triples}")

@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 import typer.main
 import typer.testing
 from hypothesis import HealthCheck, Phase, settings
+from xdist.scheduler import LoadFileScheduling
 
 from anyburl.base.jit import is_compiled
 from clock import TickingClock, install
@@ -72,6 +74,19 @@ def pytest_collection_finish() -> None:
     """Look for garbage among what tests make."""
     gc.enable()
     gc.freeze()
+
+
+class SharedServers(LoadFileScheduling):
+    """Gives a file to one worker, and all files that drive a browser to the same one: they share what they look at."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = str(super()._split_scope(nodeid))
+        return "tests/browser" if "browser/" in file else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """Distribute tests by what they share, unless told otherwise."""
+    return SharedServers(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

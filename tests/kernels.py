@@ -23,13 +23,13 @@ CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 def examples(compiled: int, interpreted: int | None = None) -> int:
     """How many examples to try: `compiled`, or where kernels run as plain Python a tenth of it or `interpreted`.
 
-    That is if they are new ones (ANYBURL_RANDOM). If they are not, a quarter of it is enough, and where bounds are
-    checked a sixth (the first of those of which results are compared).
+    That is if they are new ones (ANYBURL_RANDOM). If they are not, a sixth of it is enough, and of those interpreted a
+    quarter.
     """
     n = compiled
     if INTERPRETED:
         n = compiled // 10 if interpreted is None else interpreted
-    return max(2, n if RANDOM else n // (6 if CHECKED else 4))
+    return max(2, n if RANDOM else n // (4 if INTERPRETED else 6))
 
 
 def table_of(graph: SmallGraph) -> TripleTable:

@@ -15,8 +15,11 @@ from anyburl.learning.engines.threads import TinyRun, warm_up_learning
 from kernels import INTERPRETED
 
 WITHIN_A_RUN = """
+import dataclasses
 import sys
 import anyburl
+import numpy as np
+from anyburl.data.attributes import Attribute, AttributeKind, Attributes
 from anyburl.learning.engines.threads import warm_up_learning
 from numba.core.dispatcher import Dispatcher
 
@@ -25,23 +28,33 @@ def kernels():
     found = [value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)]
     return {(kernel.__module__, kernel.__name__, signature) for kernel in found for signature in kernel.signatures}
 
-data = anyburl.Dataset.from_triples([(f"e{i}", f"r{i % 3}", f"e{i * 7 % 40}") for i in range(120)])
+triples = [(f"e{i}", f"r{i % 3}", f"e{i * 7 % 40}") for i in range(120)]
+triples += [(f"e{i}", "is", "large") for i in range(60, 120)]
+for i in range(119):
+    triples += [(f"e{i}", "near", f"e{i + 1}"), (f"e{i + 1}", "near", f"e{i}"), (f"e{i + 1}", "exceeds", f"e{i}")]
+data = anyburl.Dataset.from_triples(triples)
+if has_values := sys.argv[1] == "values":
+    ids = data.vocabulary.encode_entities([f"e{i}" for i in range(120)])
+    size = Attribute.of("size", AttributeKind.NUMBER, ids, np.arange(120.0))
+    data = dataclasses.replace(data, attributes=Attributes.of([size]))
 options = anyburl.LearnOptions(paths=50_000, max_cyclic=2, max_acyclic=2, threads=1, min_confidence=0, precision=1)
-warm_up_learning(options, data.vocabulary.n_relations)
+warm_up_learning(options, data.vocabulary.n_relations, has_values=has_values)
 before = kernels()
 learner = anyburl.Learner(data.train, options)
 assert kernels() == before
 list(learner.spans())
-print(len(before), learner.n_bodies > 100, *{name[:2] for name in kernels() - before})
+kinds = [kind for kind, n in learner.rules().counts_by_type().items() if n and kind in ("Uv", "Bv")]
+print(len(before), learner.n_bodies > 100, len(kinds) == 2 * has_values, *{name[:2] for name in kernels() - before})
 """
 
 
 @pytest.mark.skipif(INTERPRETED, reason="kernels are not compiled")
-def test_a_run_needs_no_kernel_that_its_warm_up_did_not() -> None:
-    done = subprocess.run([sys.executable, "-c", WITHIN_A_RUN], capture_output=True, text=True, check=True)
-    n_kernels, found_enough, *others = done.stdout.split()
+@pytest.mark.parametrize("entities", ["plain", "values"])
+def test_a_run_needs_no_kernel_that_its_warm_up_did_not(entities: str) -> None:
+    done = subprocess.run([sys.executable, "-c", WITHIN_A_RUN, entities], capture_output=True, text=True, check=True)
+    n_kernels, found_enough, found_conditions, *others = done.stdout.split()
     assert int(n_kernels) > 10
-    assert (found_enough, others) == ("True", [])
+    assert (found_enough, found_conditions, others) == ("True", "True", [])
 
 
 @kernel

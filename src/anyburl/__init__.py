@@ -66,9 +66,8 @@ if TYPE_CHECKING:
     from anyburl.temporal.rules import TemporalRules
     from anyburl.tools.doctor.examine import examine
     from anyburl.tools.doctor.findings import Finding, Report
-    from anyburl.tools.doctor.options import DoctorOptions
     from anyburl.tools.export.export import ExportReport, export_rules
-    from anyburl.tools.options import ExportOptions, PublishOptions, ReportOptions
+    from anyburl.tools.options import DoctorOptions, ExportOptions, PublishOptions, ReportOptions
     from anyburl.tools.publishing import plan_publishing, publish
     from anyburl.tools.report.files import write_theory
     from anyburl.tools.report.record import Theory
@@ -88,7 +87,7 @@ _HOMES = {
     "Dataset": "data.dataset",
     "DistilOptions": "models.distilling.options",
     "Distilled": "models.distilling.distil",
-    "DoctorOptions": "tools.doctor.options",
+    "DoctorOptions": "tools.options",
     "Explanation": "reasoning.explanation.explain",
     "ExportOptions": "tools.options",
     "ExportReport": "tools.export.export",

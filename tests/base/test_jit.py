@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -28,10 +29,11 @@ DECORATORS = {"kernel", "part", "inlined", "merged"}
 compiled_only = pytest.mark.skipif(INTERPRETED, reason="kernels are not compiled")
 
 
-def modules() -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if path.name != "jit.py":
-            yield path, ast.parse(path.read_text("utf-8"))
+@cache
+def modules() -> list[tuple[Path, ast.Module]]:
+    """Every file that may use the decorators, parsed."""
+    texts = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py")) if path.name != "jit.py"}
+    return [(path, ast.parse(text)) for path, text in texts.items() if "jit" in text]
 
 
 def decorated(tree: ast.Module) -> list[ast.FunctionDef]:
@@ -71,11 +73,11 @@ def test_the_cache_of_a_kernel_depends_on_everything_that_it_uses() -> None:
     elsewhere = set()
     n_used = 0
     for path, tree in modules():
-        imported = imported_names(tree)
+        imported, sources = imported_names(tree), _jit.sources_of(path)
         for name in names_in(decorated(tree)) & imported.keys():
             home = Path(str(import_module(imported[name]).__file__)).relative_to(PACKAGE).as_posix()
             n_used += 1
-            if home not in _jit.sources_of(path):
+            if home not in sources:
                 elsewhere.add(f"{path.name}: {name} from {home}")
     assert n_used > 100
     assert elsewhere == set()

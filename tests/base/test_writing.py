@@ -194,7 +194,7 @@ def test_an_interrupt_while_writing_is_an_interrupt(tmp_path: Path) -> None:
         for n_parts in range(1, 1000):
             if n_parts == 3:
                 os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(0.2)
+            time.sleep(0.02 * (n_parts >= 3))  # the signal is noticed by another thread, later on a busy machine
             yield pl.DataFrame({"line": ["text"] * 1000})
 
     def write(lines: pl.LazyFrame) -> Any:
@@ -202,7 +202,7 @@ def test_an_interrupt_while_writing_is_an_interrupt(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "file.csv") as unfinished:
         sink_frames(pl.Schema({"line": pl.String}), frames, write)
-    assert n_parts < 20
+    assert n_parts < 500
     assert list(tmp_path.iterdir()) == []
 
 

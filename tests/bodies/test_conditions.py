@@ -20,7 +20,7 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.stored import graph_of
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
-from anyburl.rules.condition import COMPARED
+from anyburl.rules.parts import COMPARED
 from anyburl.rules.rule import SELF, Atom, Condition, Constant, Rule, Variable, X, Y
 from kernels import examples
 from reference.conditions import (

@@ -68,10 +68,12 @@ def address(sync_api: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def large_address(
     sync_api: Any, shared_data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """Serve a short run of FB15k-237, with its long names and its hubs; return where."""
-    run = tmp_path_factory.mktemp("browser") / "fb237"
-    anyburl.learn(shared_data("FB15k-237"), out=run, paths=5_000, max_acyclic=0, seed=1)
-    with serving(run) as there:
+    """Serve a short run on a fifth of FB15k-237, with its long names and its hubs; return where."""
+    facts = anyburl.load_dataset(shared_data("FB15k-237")).train.to_polars().gather_every(5)
+    folder = tmp_path_factory.mktemp("browser")
+    facts.write_csv(folder / "train.txt", separator="\t", include_header=False)
+    anyburl.learn(folder / "train.txt", out=folder / "run", paths=5_000, max_acyclic=0, seed=1)
+    with serving(folder / "run") as there:
         yield there
 
 

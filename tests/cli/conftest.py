@@ -62,7 +62,8 @@ def geo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def distilled_run(geo_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the 100 rules of that run that matter most, with what the command printed and a plot."""
     folder = tmp_path_factory.mktemp("distilled") / "small"
-    told = invoke("distil", geo_run, "--out", folder, "--rules", 100, "--plot", folder.with_suffix(".png"), "--json")
+    size = ("--rules", 100, "--facts", 2_000)
+    told = invoke("distil", geo_run, "--out", folder, *size, "--plot", folder.with_suffix(".png"), "--json")
     (folder / "told.json").write_text(told.stdout)
     return folder
 

@@ -13,7 +13,7 @@ import pytest
 import anyburl
 from anyburl import RuleSet
 from anyburl.graph.stored import graph_of
-from anyburl.models.distilling import keeping
+from anyburl.models.distilling import distil, keeping
 from anyburl.models.distilling.general import implied_rules
 from anyburl.models.distilling.known import KnownFacts
 from anyburl.ranking.options import RankOptions
@@ -46,7 +46,7 @@ def test_kept_rules_are_rules_of_the_run_and_none_implies_another(distilled_run:
 def test_the_choice_does_not_depend_on_the_order_of_the_rules(geo_run: Path) -> None:
     data, every = anyburl.load_dataset("geo"), RuleSet.load(geo_run)
     shuffled = every.take(np.random.default_rng(1).permutation(len(every)))
-    first, second = (anyburl.Reasoner(rules, data).distil(rules=100) for rules in (every, shuffled))
+    first, second = (anyburl.Reasoner(rules, data).distil(rules=100, facts=1_000) for rules in (every, shuffled))
     assert first.curve == second.curve
     assert list(first.rules.texts()) == list(second.rules.texts())
 
@@ -63,12 +63,13 @@ def test_the_rules_that_a_kept_one_stands_for_can_be_asked_for(distilled_run: Pa
 
 
 def test_sizes_can_be_given_by_relation_or_by_quality(geo_run: Path, tmp_path: Path, run_json: Any) -> None:
-    told = run_json("distil", geo_run, "--out", tmp_path / "few", "--per-relation", 2)
+    told = run_json("distil", geo_run, "--out", tmp_path / "few", "--per-relation", 2, "--facts", 1_000)
     kept = RuleSet.load(tmp_path / "few")
     counts = np.bincount(kept.head % kept.vocabulary.n_relations)
     assert told["kept"] == len(kept)
     assert counts.max() == 2
-    good = run_json("distil", geo_run, "--out", tmp_path / "good", "--quality", 0.9, "--aggregation", "noisy-or-top:5")
+    chosen = ("--quality", 0.9, "--aggregation", "noisy-or-top:5", "--facts", 1_000)
+    good = run_json("distil", geo_run, "--out", tmp_path / "good", *chosen)
     assert good["kept"] < told["rules"]
     assert good["quality"] >= 0.9
 
@@ -138,7 +139,10 @@ def test_rules_looked_at_in_parts_are_those_of_all_at_once(geo_run: Path, monkey
     assert needed().sum() < 1.5 * at_once.sum()
 
 
-def test_learn_distils_at_the_end_of_a_run(run_json: Any, run: Any, tmp_path: Path) -> None:
+def test_learn_distils_at_the_end_of_a_run(
+    run_json: Any, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distil, "FACTS", 1_000)
     told = run_json("learn", "geo", "--paths", 5_000, "--distil", "--out", tmp_path / "small")
     rules = RuleSet.load(tmp_path / "small")
     assert told["rules"] == len(rules) < told["found"] / 4

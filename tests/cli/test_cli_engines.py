@@ -31,7 +31,7 @@ def test_an_address_without_ray_is_refused(run: Any, geo_run: Path, tmp_path: Pa
 def test_without_ray_the_extra_is_named_before_any_work_is_done(
     run: Any, geo_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anyburl.cli.session.find_spec", lambda name: None)
+    monkeypatch.setattr("anyburl.cli.notes.find_spec", lambda name: None)
     for arguments in (["learn", "geo", "--out", tmp_path / "run"], ["evaluate", geo_run]):
         refused = run(*arguments, "--engine", "ray", code=2)
         assert "--engine ray needs an extra: pip install 'anyburl[ray]'" in refused.stderr

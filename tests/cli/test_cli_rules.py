@@ -11,7 +11,7 @@ import pytest
 
 from anyburl import RuleSet
 from anyburl.cli import rules as cli_rules
-from anyburl.rules.files import best
+from anyburl.learning import best
 
 FOREIGN = """# a comment
 10\t9\t0.9\tspeaks(X,Y) <= lives(X,A), lang(A,Y)

@@ -174,7 +174,7 @@ def test_next_to_nothing_is_imported_before_an_interrupt_is_taken_care_of() -> N
 def test_an_interrupt_that_python_drops_is_raised_again() -> None:
     code = """
 import os, signal, sys, time
-from anyburl.cli.streams import raise_again
+from anyburl.cli.notes import raise_again
 sys.unraisablehook = raise_again
 class Finalised:
     def __del__(self):

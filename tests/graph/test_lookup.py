@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.data import Dataset, TripleTable
-from anyburl.graph.lookup import (
+from anyburl.graph.build import (
     all_known_answers,
     answer_counts,
     degrees,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from anyburl.data.attributes import AttributeKind, format_value
-from anyburl.rules.condition import COMPARED
+from anyburl.rules.parts import COMPARED
 from anyburl.rules.rule import (
     SELF,
     Atom,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.rules import bodytable
-from anyburl.rules.bodytable import dense_numbers, distinct_rows, joint_keys, merge_tables, pad_lists
+from anyburl.rules import combine
+from anyburl.rules.combine import dense_numbers, distinct_rows, joint_keys, merge_tables, pad_lists
 
 lists = st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=12)
 
@@ -40,7 +40,7 @@ def test_numbers_by_look_up_and_by_sorting_agree(keys: list[int]) -> None:
     array = np.array(keys, dtype=np.int64)
     looked_up = dense_numbers(array, 41)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bodytable, "MOST_LOOKED_UP", 0)
+        patch.setattr(combine, "MOST_LOOKED_UP", 0)
         by_sorting = dense_numbers(array, 10**12)
     assert looked_up[0].tolist() == by_sorting[0].tolist()
     assert looked_up[1] == by_sorting[1] == len(set(keys))

@@ -50,6 +50,10 @@ def test_forms_that_say_more_than_their_atoms_are_not_exported(language: str, mo
     assert (report.n_rules, report.left_out) == (2, {"is unary, dangling, which is not what its atoms say": 1})
 
 
+WORDS = {"RuleType", "End.", *CODES, *(f'"{kind}"' for kind in KINDS if len(kind) > 1)}
+"""A file without any of these names no form."""
+
+
 def _names_of_forms(tree: ast.Module) -> Iterator[str]:
     """Yield every form that a module names: by its type, by how its bodies end, by its code or by its name in files."""
     types, names = set(RuleType.__members__), {str(kind) for kind in KINDS if len(kind) > 1}
@@ -73,8 +77,9 @@ def _names_of_forms(tree: ast.Module) -> Iterator[str]:
 
 def test_few_files_distinguish_forms_and_the_documentation_lists_them() -> None:
     """All others loop over the table, or look at what a rule has: constants, and steps."""
-    modules = {path: ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
-    found = {path.relative_to(PACKAGE).as_posix() for path, tree in modules.items() if list(_names_of_forms(tree))}
+    texts = {path: path.read_text("utf-8") for path in PACKAGE.rglob("*.py")}
+    modules = {path: ast.parse(text) for path, text in texts.items() if any(word in text for word in WORDS)}
+    found = {path.relative_to(PACKAGE).as_posix() for path, tree in modules.items() if any(_names_of_forms(tree))}
     assert len(found) <= MOST_FILES, sorted(found)
     section = PAGE.read_text("utf-8").partition("## Add a rule form\n")[2].partition("\n## ")[0]
     assert found <= set(re.findall(r"`([a-z_/]+\.py)`", section))

@@ -45,7 +45,8 @@ def write(path: Path, lists: Lists) -> Path:
     return path
 
 
-def scores_of(reasoner: TemporalReasoner) -> list[dict[str, float]]:
+@pytest.fixture(scope="module")
+def scores(reasoner: TemporalReasoner) -> list[dict[str, float]]:
     """The score of every entity for each question of `questions_of`; what is not listed has none."""
     dataset = reasoner.dataset
     n, labels = dataset.vocabulary.n_entities, dataset.vocabulary.entities.to_list()
@@ -61,7 +62,11 @@ def scores_of(reasoner: TemporalReasoner) -> list[dict[str, float]]:
 @given(seed=st.integers(0, 2**16))
 @pytest.mark.parametrize("size", [1, 3])
 def test_answers_are_ranked_among_their_negatives(
-    reasoner: TemporalReasoner, tmp_path_factory: pytest.TempPathFactory, size: int, seed: int
+    reasoner: TemporalReasoner,
+    scores: list[dict[str, float]],
+    tmp_path_factory: pytest.TempPathFactory,
+    size: int,
+    seed: int,
 ) -> None:
     drawn, asked = random.Random(seed), questions_of(reasoner.dataset)
     answers: dict[tuple[str, str, str, str], set[str]] = {}
@@ -74,9 +79,9 @@ def test_answers_are_ranked_among_their_negatives(
     assert metrics.protocol["filter"] == "negatives"
     assert metrics.protocol["negatives"] == size
     assert f"against {size} negatives each (from negatives.tsv)" in str(metrics)
-    for row, ((question, answer), scores) in enumerate(zip(asked, scores_of(reasoner), strict=True)):
-        rivals = [scores.get(entity, -np.inf) for entity in set(lists[question]) - answers[question]]
-        own = scores.get(answer, -np.inf)
+    for row, ((question, answer), of_entities) in enumerate(zip(asked, scores, strict=True)):
+        rivals = [of_entities.get(entity, -np.inf) for entity in set(lists[question]) - answers[question]]
+        own = of_entities.get(answer, -np.inf)
         assert metrics.ranks.optimistic[row] == 1 + sum(score > own for score in rivals)
         assert metrics.ranks.pessimistic[row] == 1 + sum(score >= own for score in rivals)
 

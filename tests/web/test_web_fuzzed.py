@@ -17,7 +17,6 @@ from anyburl.web.app import create_app
 from anyburl.web.explorer import Explorer
 from kernels import examples
 
-EXAMPLES = 20
 HEADERS = {"Host": "127.0.0.1"}
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance]
 ENTITIES = st.sampled_from(["France", "French", "France_city_0_person_1", SCRIPT, QUOTED, LONG, "nobody"])
@@ -29,7 +28,7 @@ KNOWN = {
     "aggregation": AGGREGATIONS,
 }
 QUICKLY = settings(
-    max_examples=EXAMPLES, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None
+    max_examples=examples(60), phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None
 )
 
 

@@ -20,7 +20,7 @@ from web_world import LONG, ODD, QUOTED, RIGHT_TO_LEFT, SCRIPT
 import anyburl
 from anyburl import OptionError
 from anyburl.reasoning.metrics import keep_metrics
-from anyburl.web import background, browse
+from anyburl.web import background, pages
 
 PERSON = "France_city_0_person_1"
 
@@ -83,12 +83,12 @@ def test_of_a_hub_the_first_predictions_come_at_once_and_the_rest_later(
     whole = list(search(explorer.reasoner, PERSON, top=60))[-1]
     assert whole == list(search(explorer.reasoner, PERSON, top=60, at_a_time=1))[-1]
     monkeypatch.setattr(background, "predicted_facts", slow)
-    monkeypatch.setattr(browse, "SECONDS_TO_PREDICT", 0.05)
+    monkeypatch.setattr(pages, "SECONDS_TO_PREDICT", 0.05)
     text = page(client, "/entity", label=PERSON, view="predicted")
     assert "These are the first predictions" in text
     assert 'data-live="2"' in text
     gate.set()
-    monkeypatch.setattr(browse, "SECONDS_TO_PREDICT", 10)
+    monkeypatch.setattr(pages, "SECONDS_TO_PREDICT", 10)
     text = page(client, "/entity", label=PERSON, view="predicted")
     assert "These are the first predictions" not in text
     assert text.count('class="row-title"') == len(whole)

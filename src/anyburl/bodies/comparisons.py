@@ -16,14 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.bodies.conditions import are_stated, compares_as, count_conditional, pairs_along
-from anyburl.bodies.thresholds import FEW_CLUSTERS, Thresholds, discoveries
-from anyburl.data.attributes import AttributeKind, attributes_of
+from anyburl.bodies.thresholds import FEW_CLUSTERS, Thresholds, discoveries, learn_conditional
+from anyburl.data.attributes import Attribute, AttributeKind, Attributes, attributes_of
+from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
-from anyburl.rules.bodytable import distinct_rows
+from anyburl.graph.build import build_graph
 from anyburl.rules.columns import VALUE_KINDS
-from anyburl.rules.condition import COMPARED
-from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.combine import distinct_rows
+from anyburl.rules.parts import COMPARED
+from anyburl.rules.ruleset import RuleSet, one_rule
 from anyburl.rules.types import KINDS, MAX_LENGTH
 
 COMPARING = next(kind.code for kind in KINDS if kind.form.has_condition and not kind.form.has_head_constant)
@@ -157,3 +159,26 @@ def _counted(graph: GraphArrays, rules: RuleSet, found: list[Comparison], thresh
     made = made.replace(predictions=counts.predictions, support=counts.support)
     kept = (made.support >= thresholds.min_support) & (made.confidence() >= thresholds.min_confidence)
     return made.take(kept & (made.confidence() > plain.confidence()))
+
+
+N_TINY = 60  # entities: those that conditions and comparisons are looked for with
+
+
+def learn_from_tiny_values(table: TripleTable) -> None:
+    """Learn a condition and count a comparison on a small graph with the relations of `table`: compiles the kernels.
+
+    The later entities have the first relation to the first entity, and every two neighbours have it to each other.
+    """
+    numbers, relations = np.arange(N_TINY, dtype=np.int32), table.vocabulary.relations
+    vocabulary = Vocabulary.from_labels([f"e{number:02}" for number in numbers], relations)
+    pairs = [(one, 0) for one in range(N_TINY // 2, N_TINY)]
+    pairs += [pair for one in range(1, N_TINY - 1) for pair in ((one, one + 1), (one + 1, one))]
+    triples = np.array([(subject, 0, object) for subject, object in pairs], np.int32)
+    values = Attributes.of([Attribute.of("value", AttributeKind.NUMBER, numbers, numbers.astype(np.float64))])
+    valued = TripleTable.from_ids(triples, vocabulary).with_values(values)
+    graph, vocabulary = build_graph(valued), valued.vocabulary
+    thresholds = Thresholds(2, 0.0, True, np.ones(2 * graph.n_relations, np.bool_))
+    learn_conditional(graph, vocabulary, thresholds)
+    rules = one_rule(vocabulary)
+    tried = list(_compared(graph, vocabulary, rules, np.zeros(1, np.int64), thresholds))
+    _counted(graph, rules, tried[:1], thresholds)

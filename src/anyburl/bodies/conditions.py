@@ -150,11 +150,27 @@ def pairs_along(
         starts = starts[done:]
 
 
+def is_conditional(rules: RuleColumns, row: int) -> bool:
+    """Whether a rule has a condition; for one of millions, `has_condition` would look at all."""
+    return rules.low is not None and not np.isnan(rules.low[row])
+
+
 def split_body(rules: RuleColumns, row: int) -> tuple[NDArray[np.int32], int]:
     """Return the steps of a rule with a condition, and its attribute."""
     body = rules.bodies[rules.body[row]]
     steps = body[body >= 0]
     return steps[:-1], int(steps[-1])
+
+
+def condition_holds(
+    graph: GraphArrays, rules: RuleColumns, row: int, starts: Entities, ends: Entities, *, object_identity: bool
+) -> Mask:
+    """Mark the starts, or the pairs of start and end, that satisfy the condition of a rule; all if it has none."""
+    if not is_conditional(rules, row):
+        return np.ones(len(starts), np.bool_)
+    if rules.head_constant[row] < 0:
+        return comparison_holds(rules, row, starts, ends)
+    return np.isin(starts, members_of(graph, rules, row, object_identity=object_identity))
 
 
 def comparison_holds(rules: RuleColumns, row: int, xs: Entities, ys: Entities) -> Mask:

@@ -34,8 +34,8 @@ from anyburl.data.attributes import Attribute, AttributeKind, attributes_of, for
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import find_segments, range_rows, segment_entities
-from anyburl.rules.bodytable import distinct_rows
 from anyburl.rules.columns import VALUE_KINDS
+from anyburl.rules.combine import distinct_rows
 from anyburl.rules.ruleset import RuleSet
 
 N_CUTS = 100

@@ -23,8 +23,7 @@ from anyburl.cli.loading import (
     load_rules_argument,
     read_names_argument,
 )
-from anyburl.cli.notes import PlainConsole, Slow, note_console
-from anyburl.cli.session import compile_kernels, require_engine, silence_engine
+from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, note_console, require_engine, silence_engine
 from anyburl.ranking.options import RankOptions, parse_aggregation
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from anyburl.base.errors import DataError, OptionError, counted
 from anyburl.base.files import lines_of
 from anyburl.cli.arguments import Address, Data, Engine, Rules, Without, one_of
 from anyburl.cli.asking import AskingOptions
-from anyburl.cli.notes import Slow, print_json, print_whole, result_console
-from anyburl.cli.streams import Interrupts
+from anyburl.cli.notes import Interrupts, Slow, print_json, print_whole, result_console
 from anyburl.reasoning.completion.options import PROVENANCES, CompleteOptions
 
 if TYPE_CHECKING:

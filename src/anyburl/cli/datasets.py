@@ -16,7 +16,7 @@ from anyburl.base.errors import OptionError
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads, complete_data, one_of
 from anyburl.cli.loading import download_data_argument, load_data_argument
 from anyburl.cli.notes import PlainConsole, note_console, print_json, print_whole, result_console
-from anyburl.cli.temporal.opening import load_history_argument
+from anyburl.cli.temporal_runs import load_history_argument
 from anyburl.data.options import ReadOptions
 
 if TYPE_CHECKING:

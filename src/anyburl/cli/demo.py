@@ -21,8 +21,8 @@ import typer
 
 from anyburl.base.errors import RunError
 from anyburl.cli.arguments import Json, Quiet, Threads
-from anyburl.cli.notes import PlainConsole, note_console, print_json, print_whole, result_console
-from anyburl.cli.session import Session, compile_kernels, run_session
+from anyburl.cli.notes import PlainConsole, compile_kernels, note_console, print_json, print_whole, result_console
+from anyburl.cli.session import Session, run_session
 from anyburl.cli.tables import counts_table, results_table, rule_rows, rules_table, table_width
 from anyburl.learning.options import LearnOptions
 from anyburl.rules.types import KINDS

@@ -15,8 +15,7 @@ from anyburl.base.errors import RunError
 from anyburl.cli.arguments import Run, Without
 from anyburl.cli.asking import AskingOptions
 from anyburl.cli.loading import require_run
-from anyburl.cli.notes import print_json, result_console
-from anyburl.cli.session import compile_kernels
+from anyburl.cli.notes import compile_kernels, print_json, result_console
 from anyburl.models.distilling.options import DistilOptions
 from anyburl.ranking.options import parse_aggregation
 

@@ -15,10 +15,9 @@ from anyburl.cli.arguments import Json, Quiet, complete_data
 from anyburl.cli.check import FAILED, check_target, write_table
 from anyburl.cli.explain import check_page
 from anyburl.cli.loading import load_data_argument, load_rules_argument
-from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, print_whole, result_console
-from anyburl.cli.session import compile_kernels
+from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, note_console, print_json, print_whole, result_console
 from anyburl.data.options import ReadOptions
-from anyburl.tools.doctor.options import CHECKS, RULES, TIME_CHECKS, DoctorOptions, check_names
+from anyburl.tools.options import CHECKS, RULES, TIME_CHECKS, DoctorOptions, check_names
 
 if TYPE_CHECKING:
     from anyburl.tools.doctor.findings import Report
@@ -100,8 +99,8 @@ def finish_report(report: Report, html: Path | None, fatal: tuple[str, ...], *, 
 
 
 def _examine(data: str, reading: ReadOptions, rules: str | None, options: DoctorOptions, notes: PlainConsole) -> Report:
-    from anyburl.tools.doctor.columns import examine_columns, is_row_per_thing
     from anyburl.tools.doctor.examine import Shows, examine, warm_up_doctor
+    from anyburl.tools.doctor.labels import examine_columns, is_row_per_thing
 
     path = at_home(data)
     if reading.columns is None and path.is_file() and is_row_per_thing(path):
@@ -110,7 +109,7 @@ def _examine(data: str, reading: ReadOptions, rules: str | None, options: Doctor
     known = None if rules is None else load_rules_argument(rules, notes)
     if known is not None or options.seconds:
         learning = known is None
-        compile_kernels(lambda: warm_up_doctor(options, dataset.vocabulary.n_relations, learning=learning), notes)
+        compile_kernels(lambda: warm_up_doctor(options, dataset.vocabulary, learning=learning), notes)
 
     def watch(doing: str, done: str, total: int | None) -> AbstractContextManager[Shows | None]:
         return Slow(notes, doing, done, total=total)

@@ -13,8 +13,7 @@ from anyburl.base.files import at_home
 from anyburl.cli.arguments import Json, Quiet, complete_data
 from anyburl.cli.events import tell
 from anyburl.cli.loading import load_data_argument, recorded_data
-from anyburl.cli.notes import PlainConsole, note_console, print_json, result_console
-from anyburl.cli.streams import Interrupts
+from anyburl.cli.notes import Interrupts, PlainConsole, note_console, print_json, result_console
 from anyburl.models.options import EmbedOptions
 
 if TYPE_CHECKING:

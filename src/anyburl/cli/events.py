@@ -243,3 +243,19 @@ def _opened(out: str, given: dict[str, Any]) -> Iterator[TextIO]:
         raise OptionError(f"{out}: the log cannot be written ({refusal.strerror or refusal})") from refusal
     with file:
         yield file
+
+
+def peak_memory_mb() -> int | None:
+    """Return the peak memory of this process in MB, where the system reports it."""
+    peak = peak_bytes()
+    return None if peak is None else peak // 1_000_000
+
+
+def peak_bytes() -> int | None:
+    """Return the peak memory of this process in bytes, where the system reports it."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -12,10 +12,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from anyburl.base.errors import counted
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads, complete_data
-from anyburl.cli.events import tell_progress
+from anyburl.cli.events import peak_bytes, tell_progress
 from anyburl.cli.loading import download_data_argument, remark_left_out, unlock
 from anyburl.cli.notes import SECONDS_UNTIL_SAID, PlainConsole, note_console, print_json, result_console
-from anyburl.cli.session import peak_bytes
 from anyburl.data.options import ReadOptions
 
 if TYPE_CHECKING:

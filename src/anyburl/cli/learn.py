@@ -11,8 +11,8 @@ import typer
 from anyburl.base.errors import OptionError, RunError, counted
 from anyburl.cli.arguments import Json, Quiet, complete_data
 from anyburl.cli.loading import load_data_argument, recorded_data
-from anyburl.cli.notes import PlainConsole, note_console, print_json, result_console
-from anyburl.cli.session import Session, require_engine, run_session
+from anyburl.cli.notes import PlainConsole, note_console, print_json, require_engine, result_console
+from anyburl.cli.session import Session, run_session
 from anyburl.cli.tables import counts_table, outlook_table
 from anyburl.data.options import ReadOptions
 from anyburl.learning.options import DISTILLED, LearnOptions

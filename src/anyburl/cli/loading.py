@@ -272,7 +272,7 @@ def recorded_data(described: Mapping[str, Any], otherwise: str) -> tuple[str, Re
 
 def check_rules_output(path: Path) -> None:
     """Refuse, before any work is done, a file that rules cannot be written to."""
-    from anyburl.rules.files.formats import check_suffix
+    from anyburl.rules.ruleset import check_suffix
 
     if path.is_dir():
         raise RuleError(f"{path} is a folder: expected a file for the rules")

@@ -1,16 +1,25 @@
-"""Progress notes for slow steps.
+"""Where commands write and what they say while they work: results, notes on slow steps, compiling, interrupts.
 
-Where commands write: results to standard output, everything else to standard error.
+Results go to standard output, everything else to standard error, however those are found: closed, on a full disk, on a
+terminal that is gone.
 """
 
 from __future__ import annotations
 
+import _thread
+import io
 import json
+import os
+import signal
 import sys
+import threading
 import time
-from threading import Lock, Timer
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from importlib.util import find_spec
+from threading import Lock, Thread, Timer
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
@@ -28,7 +37,12 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from anyburl.base.errors import MissingExtraError
 from anyburl.cli.events import tell, tell_progress
+from anyburl.cli.start import SIGNALS
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 
 class PlainConsole(Console):
@@ -192,3 +206,177 @@ class SlowDownload(Slow):
     def _columns(self) -> list[ProgressColumn]:
         bar, speed = BarColumn(bar_width=16), TransferSpeedColumn()
         return [TextColumn("{task.description}"), bar, DownloadColumn(), speed, TimeRemainingColumn()]
+
+
+OUTPUT, ERROR = 1, 2
+STANDARD_OUTPUT = "standard output"
+
+
+class Results(io.FileIO):
+    """Standard output: an error says that this is what cannot be written."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write some bytes."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, STANDARD_OUTPUT) from error
+
+
+class Remarks(io.FileIO):
+    """Standard error: remarks that cannot be written end no command, and are dropped."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write some bytes, if that is possible."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def prepare_streams() -> None:
+    """Let standard output and standard error take any text; a closed one leads nowhere.
+
+    Otherwise a file that is opened later would take its number, and a library's messages would end up in that file.
+    """
+    _occupy()
+    sys.stdout = _prepared(sys.stdout, OUTPUT, Results)
+    sys.stderr = _prepared(sys.stderr, ERROR, Remarks)
+
+
+def let_go_of_output() -> None:
+    """Nobody can have our output: what is still buffered must not fail again when Python ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, OUTPUT)
+    os.close(nowhere)
+
+
+def _occupy() -> None:
+    """Open what is closed of the first three descriptors."""
+    for number in range(ERROR + 1):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+
+
+def _prepared(stream: Any, number: int, kind: type[io.FileIO]) -> TextIO:
+    if stream is not None and (sys.platform == "win32" or stream.fileno() != number):
+        stream.reconfigure(errors="backslashreplace")
+        return stream  # type: ignore[no-any-return]
+    file = io.BufferedWriter(kind(number, "w", closefd=False))
+    by_line = stream is not None and stream.line_buffering
+    encoding = "utf-8" if stream is None else stream.encoding
+    return io.TextIOWrapper(file, encoding, "backslashreplace", line_buffering=by_line)
+
+
+def raise_again(lost: sys.UnraisableHookArgs) -> None:
+    """Raise an interrupt again a moment later that came where Python drops exceptions, such as in a finaliser."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        threading.Timer(0.01, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def forget_interrupt() -> None:
+    """Let Python end with the exit code that it is given.
+
+    Where code of `exec`, such as that of a dataclass, was interrupted, Python ends itself by SIGINT afterwards, even if
+    the interrupt was caught. Only code that runs to its end makes it forget.
+    """
+    exec("")
+
+
+class Interrupts:
+    """Calls `stop` at the first Ctrl-C or SIGTERM; the next one raises KeyboardInterrupt at once."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._before: dict[int, Any] = {}
+        self.was_interrupted = False
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.was_interrupted:
+            raise KeyboardInterrupt
+        self.was_interrupted = True
+        self._stop()
+
+
+def compile_kernels(work: Callable[[], object], notes: PlainConsole) -> None:
+    """Do `work`, which compiles the kernels that this machine has not compiled before, and report that.
+
+    Each command compiles what it needs; after the first one, most kernels are only loaded.
+
+    The compiler cannot be interrupted, and Python would wait for its thread, so an interrupt ends the process. Nothing
+    is lost.
+    """
+    from anyburl.base.jit import compiling, is_compiled, not_kept
+
+    words = "compiling kernels (each once on this machine)", "compiled kernels"
+    slow = Slow(notes, *words, after=0.0)
+    if is_compiled():
+        slow = Slow(notes, "loading kernels (compiling those that are new to this machine)", "loaded kernels")
+    try:
+        with slow:
+            _do_beside(lambda: compiling(work, lambda stage: slow.change(*words, stage)))
+    except KeyboardInterrupt:
+        print_error("interrupted")
+        sys.stderr.flush()
+        os._exit(130)
+    if remark := not_kept():
+        notes.say(remark)
+
+
+def _do_beside(work: Callable[[], object]) -> None:
+    """Do `work` in another thread so that this one can be interrupted."""
+    done: Future[object] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    Thread(target=run, name="anyburl-compiling", daemon=True).start()
+    # An interrupt is recorded, then raised here: raised just anywhere, for example in a finaliser, it might be lost.
+    with Interrupts(lambda: None) as interrupts:
+        while not done.done():
+            wait([done], timeout=0.1)
+            if interrupts.was_interrupted:
+                raise KeyboardInterrupt
+    done.result()
+
+
+def require_engine(engine: str) -> None:
+    """Refuse, before any work is done, an engine whose extra is not installed."""
+    if engine == "ray" and find_spec("ray") is None:
+        raise MissingExtraError("--engine ray", "ray")
+
+
+def silence_engine(engine: str) -> None:
+    """Keep Ray from printing."""
+    if engine == "ray":
+        from anyburl.base.cluster import silence
+
+        silence()
+
+
+def starting(engine: str, notes: PlainConsole) -> Slow:
+    """Report that an engine is starting if that takes a while; Ray itself is silenced."""
+    silence_engine(engine)
+    return Slow(notes, f"starting {engine}", f"started {engine}")

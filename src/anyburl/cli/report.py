@@ -12,9 +12,8 @@ from anyburl.base.errors import DataError
 from anyburl.cli.arguments import Data, Escaped, Json, NamesOption, Quiet, Rules, UnusedSeed, UnusedThreads
 from anyburl.cli.explain import check_page
 from anyburl.cli.loading import load_data_of_rules, load_rules_argument, read_names_argument
-from anyburl.cli.notes import Slow, note_console, print_json, result_console
+from anyburl.cli.notes import Slow, compile_kernels, note_console, print_json, result_console
 from anyburl.cli.rule_filters import learned_under_identity
-from anyburl.cli.session import compile_kernels
 from anyburl.tools.options import ReportOptions
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def _write(theory: Theory, html: Path | None, markdown: Path | None) -> list[Pat
 
 def _print(theory: Theory, written: list[Path]) -> None:
     """Print the beginning of the report, and where the whole of it is."""
-    from anyburl.tools.report.parts import front_parts, opening_text
+    from anyburl.tools.report.record import front_parts, opening_text
     from anyburl.tools.report.words import plain_text
 
     out = result_console()

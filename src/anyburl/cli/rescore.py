@@ -13,8 +13,7 @@ from anyburl.base.errors import DataError, InvalidOptionError, OptionError, coun
 from anyburl.cli.arguments import At, Escaped, Json, ObjectIdentity, Quiet, Rules, Threads, UnusedSeed
 from anyburl.cli.events import tell_progress
 from anyburl.cli.loading import check_rules_output, data_of_rules, load_data_argument, load_rules_argument
-from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, result_console
-from anyburl.cli.session import compile_kernels
+from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, note_console, print_json, result_console
 from anyburl.learning.options import LearnOptions
 
 if TYPE_CHECKING:

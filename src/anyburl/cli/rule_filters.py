@@ -16,8 +16,7 @@ from anyburl.base.checking import Options, choice, option
 from anyburl.base.errors import AnyburlError, DataError, counted
 from anyburl.base.files import at_home
 from anyburl.cli.loading import load_data_of_rules
-from anyburl.cli.notes import PlainConsole, Slow
-from anyburl.cli.session import compile_kernels
+from anyburl.cli.notes import PlainConsole, Slow, compile_kernels
 from anyburl.learning.options import LearnOptions
 
 if TYPE_CHECKING:
@@ -74,8 +73,7 @@ class Measuring:
 
     def write_best(self, rules: RuleSet) -> None:
         """Keep the best rules of a large run in its folder, if that can be written."""
-        from anyburl.learning.best import write_best
-        from anyburl.rules.files.best import MANY
+        from anyburl.learning.best import MANY, write_best
 
         folder = at_home(self._rules)
         if self._data is None and len(rules) >= MANY and folder.is_dir():

@@ -20,8 +20,7 @@ from anyburl.base.files import at_home
 from anyburl.base.machine import share_heaps
 from anyburl.cli.arguments import Data, Rules, Without
 from anyburl.cli.asking import AskingOptions, RulesAndData
-from anyburl.cli.notes import PlainConsole, print_json
-from anyburl.cli.session import compile_kernels
+from anyburl.cli.notes import PlainConsole, compile_kernels, print_json
 from anyburl.ranking.options import RankOptions, parse_aggregation
 from anyburl.web.options import BACKLOG, ServeOptions
 

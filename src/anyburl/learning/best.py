@@ -1,27 +1,77 @@
-"""Keeps the best rules of a large run in a small file beside all of them, see `anyburl.rules.files.best`."""
+"""The best rules of a large run, kept in a small file beside all of them, so that they can be shown at once.
+
+    best.parquet  rules that are among the best of all, or of their relation, by one of the orders; with their surprise
+    best.json     the seal of the rules.parquet that they are from, how many rules it holds, and how many are kept
+
+The best of all that are kept, by any of the orders, are the best of all rules by that order.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.base.errors import RunError
+from anyburl.base.errors import AnyburlError, RunError
 from anyburl.base.sealed import read_seal
 from anyburl.base.writing import replace_text
 from anyburl.bodies.rescore import surprises, surprising_rows
 from anyburl.data.table import TripleTable
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.stored import graph_of
-from anyburl.rules.columns import SMOOTHING
-from anyburl.rules.files.best import ABOUT, BEST, ORDERS
-from anyburl.rules.files.run_folder import RULES
+from anyburl.rules.columns import SMOOTHING, RuleColumns
+from anyburl.rules.files.parquet import read_rules_parquet
+from anyburl.rules.files.run_folder import RULES, part_files
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.selection import best_rows
+
+BEST, ABOUT = "best.parquet", "best.json"
+MANY = 1_000_000
+"""Rules from which on the best are kept: fewer are read in a moment."""
+
+ORDERS = ("confidence", "support", "value", "predictions", "worth")
+
+
+@dataclass(frozen=True)
+class BestRules:
+    """The best rules, and how many there are in all: of the run, and of each relation."""
+
+    rules: RuleColumns
+    n_rules: int
+    by_relation: dict[str, int]
+    overall: int
+    of_a_relation: int
+
+    @property
+    def default_order(self) -> str:
+        return "surprise" if self.rules.worth is None else "worth"
+
+    def can_tell(self, order: str | None, n: int, smoothing: float, *, of_relation: bool) -> bool:
+        """Return whether the first n rules by an order, of one relation or of all, are among those kept."""
+        is_kept = order is None or order == "surprise" or (order in ORDERS and order != "worth")
+        is_kept |= order == "worth" and self.rules.worth is not None
+        is_smoothed = order != "confidence" or smoothing == SMOOTHING
+        return is_kept and is_smoothed and n <= (self.of_a_relation if of_relation else self.overall)
+
+
+def read_best(folder: Path) -> BestRules | None:
+    """Return the best rules of a run folder; None if they are not kept, or are those of other rules."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AnyburlError):
+        about = json.loads((folder / ABOUT).read_text("utf-8"))
+        if part_files(folder) or about["rules"] != read_seal(folder / RULES).hex():
+            return None
+        numbers = (int(about[name]) for name in ("overall", "of_a_relation"))
+        return BestRules(
+            read_rules_parquet(folder / BEST)[0], int(about["total"]), dict(about["by_relation"]), *numbers
+        )
+    return None
+
 
 OVERALL, OF_A_RELATION = 2_000, 200
 MOST_OF_ALL_RELATIONS = 200_000

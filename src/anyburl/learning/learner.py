@@ -160,7 +160,7 @@ class Learner:
 
         Kernels are compiled before the clock starts.
         """
-        warm_up_learning(self.options, self.store.vocabulary.n_relations)
+        warm_up_learning(self.options, self.store.vocabulary.n_relations, has_values=self._seeks_comparisons)
         try:
             while not self._is_over():
                 check_not_forked()

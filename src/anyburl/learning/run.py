@@ -26,12 +26,11 @@ from anyburl.data.dataset import Dataset, load_recorded
 from anyburl.data.sources import lasting_source
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.learning.best import write_best
+from anyburl.learning.best import MANY, write_best
 from anyburl.learning.learner import Span
 from anyburl.learning.options import ALL, LearnOptions
 from anyburl.learning.store import KeyFiles
 from anyburl.rules.files import run_folder
-from anyburl.rules.files.best import MANY
 from anyburl.rules.files.run_folder import remove_parts, write_part
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import RuleType

@@ -28,9 +28,8 @@ from anyburl.graph.arrays import GraphArrays
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.policy import complete_in, listed_in
 from anyburl.rules import columns as measures
-from anyburl.rules.bodytable import joint_keys
 from anyburl.rules.columns import IDENTITY_COLUMNS
-from anyburl.rules.combine import concatenate, identity_columns
+from anyburl.rules.combine import concatenate, identity_columns, joint_keys
 from anyburl.rules.files.run_folder import KEY_SUFFIX, KEYS, next_part, part_files
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import PathProfile

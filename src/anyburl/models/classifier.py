@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError
-from anyburl.graph.lookup import all_known_answers
+from anyburl.graph.build import all_known_answers
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.listing import list_candidates, query_slices
 from anyburl.models.tuned.model import require_lightgbm

@@ -13,7 +13,7 @@ from anyburl.base.errors import RuleError
 from anyburl.data.attributes import attributes_of
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.arrays import Ints as AnyInts
-from anyburl.graph.lookup import lookup_segments
+from anyburl.graph.build import lookup_segments
 from anyburl.ranking.arrays import (
     AttributeArrays,
     LongIndex,

@@ -21,7 +21,7 @@ from anyburl.data.attributes import Attribute, Attributes
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.names import Names
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.lookup import known_answers
+from anyburl.graph.build import known_answers
 from anyburl.graph.stored import graph_of
 
 # Chosen on the valid values of FB15k-237.

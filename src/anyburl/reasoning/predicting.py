@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.data.dataset import Dataset
-from anyburl.graph.lookup import all_known_answers, held_by, split_names
+from anyburl.graph.build import all_known_answers, held_by, split_names
 from anyburl.models.tuned.listing import TOP_K
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.index import shown_scores

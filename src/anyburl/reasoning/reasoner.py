@@ -21,7 +21,7 @@ from anyburl.base.machine import check_not_forked
 from anyburl.data.dataset import SPLITS, Dataset, facts_in_order, load_dataset, load_recorded
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.lookup import held_by, split_bits, split_names
+from anyburl.graph.build import held_by, split_bits, split_names
 from anyburl.models.calibration import Calibration, save_calibration
 from anyburl.models.classifier import fit_classifier
 from anyburl.models.distilling.distil import Distilled, Watch, distil_ranker, unwatched

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from anyburl.data.dataset import load_dataset
 from anyburl.data.table import TripleTable
-from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import build_graph, on_tiny_table
 from anyburl.models.distilling.choosing import Evidence, order_by_gain
 from anyburl.models.distilling.contests import drop_to, exchange
@@ -22,9 +20,7 @@ from anyburl.reasoning.completion.options import CompleteOptions
 from anyburl.reasoning.explanation.explain import explain_triple
 from anyburl.reasoning.predicting import answer_columns
 from anyburl.reasoning.queries import QueryIds
-from anyburl.rules.files.rule_file import encode_rules, label_rules
-from anyburl.rules.rule import Atom, Rule, X, Y
-from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.ruleset import one_rule
 
 
 def warm_up_reasoning(n_relations: int, *, explaining: bool = False, completing: bool = False) -> None:
@@ -40,7 +36,7 @@ class TinyQuestion:
     completing: bool
 
     def __call__(self, table: TripleTable) -> None:
-        dataset, rules = load_dataset(table), _one_rule(table.vocabulary)
+        dataset, rules = load_dataset(table), one_rule(table.vocabulary)
         ranker = make_ranker(build_graph(table), rules, RankOptions(threads=1), block_connected=False)
         list(answer_columns(ranker, dataset, QueryIds.one(0, 0), top=1, include_known=False))
         if self.explaining:
@@ -61,7 +57,7 @@ def _observe_tiny(table: TripleTable) -> None:
     """Look at the rule of all facts of a tiny table."""
     dataset, triples = load_dataset(table), table.triples
     options = RankOptions(threads=1)
-    ranker = make_ranker(build_graph(table), _one_rule(table.vocabulary), options, block_connected=False)
+    ranker = make_ranker(build_graph(table), one_rule(table.vocabulary), options, block_connected=False)
     observer = Observer(ranker, 0)
     known = KnownFacts(dataset, triples[:0], triples[:0], triples, judged_from_train=True).to_judge_by()
     rules = observer.best_rules(known, 1).rules
@@ -70,11 +66,3 @@ def _observe_tiny(table: TripleTable) -> None:
     one, no_room = np.ones(1, np.bool_), np.zeros(1, np.int64)
     exchange(observer.contests([known], 1, 8), one)
     drop_to(observer.contests([known], 1, 8), one, no_room, np.zeros(1, np.int32))
-
-
-def _one_rule(vocabulary: Vocabulary) -> RuleSet:
-    """Return r(X,Y) <= r(Y,X)."""
-    relation = vocabulary.relation_label(0)
-    rule = Rule(Atom(relation, X, Y), (Atom(relation, Y, X),))
-    columns = encode_rules(label_rules([rule]), predictions=pl.Series([2]), support=pl.Series([1]))
-    return RuleSet.of(columns).with_vocabulary(vocabulary)

@@ -25,7 +25,7 @@ from anyburl.base.errors import RuleError
 from anyburl.data.attributes import AttributeKind
 from anyburl.data.table import can_change
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.rules.condition import COMPARED
+from anyburl.rules.parts import COMPARED
 from anyburl.rules.rule import MAX_BODY_ATOMS
 from anyburl.rules.types import KINDS, Form, types_that
 

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.rules import columns as measures
-from anyburl.rules.bodytable import joint_keys, merge_tables
 from anyburl.rules.columns import COLUMNS, Holds, RuleColumns
-from anyburl.rules.combine import identity_columns, join_vocabularies, reencode, with_bounds
+from anyburl.rules.combine import identity_columns, join_vocabularies, joint_keys, merge_tables, reencode, with_bounds
 from anyburl.rules.ruleset import RuleSet
 
 Rows = NDArray[np.int64]

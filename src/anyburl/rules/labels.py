@@ -115,11 +115,11 @@ def rule_object(rules: RuleColumns, row: int) -> Rule:
     elif rules.body_constant[row] >= 0:
         terms[-1] = _constant(rules, int(rules.body_constant[row]))
     steps = zip(path, terms[:-1], terms[1:], strict=True)
-    condition = None if attribute < 0 else condition_at(rules, row, X if is_binary else terms[-1])
+    condition = None if attribute < 0 else _condition_at(rules, row, X if is_binary else terms[-1])
     return Rule(_atom(rules, head, start, far), tuple(_atom(rules, *step) for step in steps), condition)
 
 
-def condition_at(rules: RuleColumns, row: int, variable: Term) -> Condition:
+def _condition_at(rules: RuleColumns, row: int, variable: Term) -> Condition:
     """Return the condition of the rule at a row, on a variable; of a binary rule, the comparison of X and Y."""
     assert rules.low is not None
     assert rules.high is not None
@@ -186,16 +186,14 @@ class RuleTexts:
 
     def _conditions(self, rows: NDArray[np.integer]) -> pl.Series:
         """Return the conditions of the rules at some rows, "" for those without."""
-        texts, lengths = [""] * len(rows), self.rules.lengths
+        texts = [""] * len(rows)
         for place in np.flatnonzero(self.rules.has_condition[rows]):
-            row = int(rows[place])
-            is_near = lengths[row] == 1
-            start = X if self.rules.head[row] < self.rules.vocabulary.n_relations else Y
-            on_head = is_near or self.rules.head_constant[row] < 0
-            condition = condition_at(self.rules, row, start if on_head else Variable(BODY_VARIABLES[0]))
-            attribute = self.relations[self.rules.vocabulary.relation_id(condition.attribute)]
-            texts[place] = ("" if is_near else ", ") + condition.text(str(attribute))
+            *atoms, condition = rule_object(self.rules, int(rows[place])).parts
+            texts[place] = (", " if atoms else "") + condition.text(self._relation)
         return pl.Series(texts, dtype=pl.String)
+
+    def _relation(self, label: str) -> str:
+        return str(self.relations[self.rules.vocabulary.relation_id(label)])
 
     def _constants(self, entities: NDArray[np.int32]) -> pl.Series:
         return self.constants.gather(np.where(entities < 0, len(self.constants) - 1, entities))

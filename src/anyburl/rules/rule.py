@@ -8,20 +8,27 @@ read the rule: an atom ends at a parenthesis that a comma follows, its arguments
 its last, and every atom has a variable. So a label can be read back if its parentheses are balanced and it does not
 look like a part of a rule; `escape_label` writes other labels with %28 and the like.
 
-A condition (`anyburl.rules.condition`) follows the atoms: `h(X,c) <= made_by(X,A), employees(A) < 50`.
+A condition follows the atoms: `h(X,c) <= made_by(X,A), employees(A) < 50`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from anyburl.base.errors import RuleError, quoted
-from anyburl.data.vocabulary import SELF_TOKEN
-from anyburl.rules.condition import Condition as Condition
-from anyburl.rules.condition import Variable as Variable
-from anyburl.rules.condition import check_text, parse_conditions
+from anyburl.data.vocabulary import SELF_TOKEN, Vocabulary
+from anyburl.rules.parts import SELF as SELF
+from anyburl.rules.parts import Atom as Atom
+from anyburl.rules.parts import Condition as Condition
+from anyburl.rules.parts import Constant as Constant
+from anyburl.rules.parts import OpenFact as OpenFact
+from anyburl.rules.parts import Part as Part
+from anyburl.rules.parts import Term as Term
+from anyburl.rules.parts import Variable as Variable
+from anyburl.rules.parts import parse_conditions
 from anyburl.rules.types import TYPE_OF_END, End, RuleType
 
 BODY_VARIABLES = "ABCDEFGHIJKLMNOPQRSTUVWZ"
@@ -30,51 +37,8 @@ BODY_VARIABLES = "ABCDEFGHIJKLMNOPQRSTUVWZ"
 MAX_BODY_ATOMS = len(BODY_VARIABLES)
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """An entity by its label, which may be any text; the token `self` is `SELF`, which equals no label."""
-
-    label: str
-    is_self: bool = False
-
-    def __post_init__(self) -> None:
-        check_text("the label of a constant", self.label)
-
-    def __str__(self) -> str:
-        return self.label
-
-
-SELF = Constant(SELF_TOKEN, is_self=True)
-"""Stands for the other argument: h(X, self) is h(X, X). No entity can be confused with it."""
-
-Term = Variable | Constant
-
 X = Variable("X")
 Y = Variable("Y")
-
-
-@dataclass(frozen=True, slots=True)
-class Atom:
-    """A relation between two terms."""
-
-    relation: str
-    subject: Term
-    object: Term
-
-    def __post_init__(self) -> None:
-        check_text("the relation of an atom", self.relation)
-        for term in (self.subject, self.object):
-            if not isinstance(term, Variable | Constant):
-                raise RuleError(f"expected a Variable or a Constant as an argument of an atom, got {quoted(term)}")
-
-    def __str__(self) -> str:
-        return f"{self.relation}({self.subject},{self.object})"
-
-    def other(self, term: Term) -> Term | None:
-        """Return the argument across from `term`, or None if `term` is not an argument."""
-        if self.subject == term:
-            return self.object
-        return self.subject if self.object == term else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +73,48 @@ class Rule:
         object.__setattr__(self, "type", _type(head, body, condition))
 
     @property
+    def parts(self) -> tuple[Part, ...]:
+        """All that the body says, in order: its atoms, then its condition. Whoever shows a rule loops over this."""
+        return self.body if self.condition is None else (*self.body, self.condition)
+
+    @property
     def length(self) -> int:
-        """The number of body atoms; a condition counts as one."""
-        return len(self.body) + (self.condition is not None)
+        """The number of parts."""
+        return len(self.parts)
 
     @property
     def variable(self) -> Variable:
         """Where the body's path starts: X, or Y if the head's subject is a constant."""
         return X if isinstance(self.head.subject, Variable) else Y
 
+    @property
+    def path(self) -> tuple[Term, ...]:
+        """The terms along the body, one more than it has atoms."""
+        terms: list[Term] = [self.variable]
+        for atom in self.body:
+            there = atom.other(terms[-1])
+            assert there is not None
+            terms.append(there)
+        return tuple(terms)
+
+    @property
+    def steps(self) -> tuple[tuple[str, bool], ...]:
+        """The relations of all parts, and whether the path follows each forward."""
+        ends = zip(self.path, self.parts, strict=False)
+        return tuple((part.relation, part.is_value or part.subject == here) for here, part in ends)
+
+    def text(self, relation: Callable[[str], str] = str, entity: Callable[[str], str] = str) -> str:
+        """Return the rule with its labels written by two functions, such as escaped, or as names."""
+        head, *body = (part.text(relation, entity) for part in (self.head, *self.parts))
+        return f"{head} <= {', '.join(body)}"
+
+    def facts(self, walk: Iterable[int], vocabulary: Vocabulary, *, with_values: bool = True) -> tuple[OpenFact, ...]:
+        """Return what each part says of the entities along the path, -1 for anything; see `Condition.fact`."""
+        entities = dict(zip(self.path, walk, strict=False))
+        return tuple(part.fact(entities, vocabulary, with_values=with_values) for part in self.parts)
+
     def __str__(self) -> str:
-        conditions = () if self.condition is None else (self.condition,)
-        return f"{self.head} <= {', '.join(map(str, (*self.body, *conditions)))}"
+        return self.text()
 
     def __repr__(self) -> str:
         return f"Rule({str(self)!r})"
@@ -262,21 +256,7 @@ def format_rule(rule: Rule, *, escaped: bool = False) -> str:
     """Write a rule as text. `parse_rule` reads it back if its labels are writable, or with `escaped` on both sides."""
     if not isinstance(rule, Rule):
         raise RuleError(f"expected a Rule, got {type(rule).__name__}")
-    if not escaped:
-        return str(rule)
-    body = [_format_atom(atom) for atom in rule.body]
-    if rule.condition is not None:
-        body.append(rule.condition.text(escape_label(rule.condition.attribute, is_entity=False)))
-    return f"{_format_atom(rule.head)} <= {', '.join(body)}"
-
-
-def _format_atom(atom: Atom) -> str:
-    relation = escape_label(atom.relation, is_entity=False)
-    return f"{relation}({_format_term(atom.subject)},{_format_term(atom.object)})"
-
-
-def _format_term(term: Term) -> str:
-    return str(term) if isinstance(term, Variable) or term.is_self else escape_label(term.label)
+    return rule.text(partial(escape_label, is_entity=False), escape_label) if escaped else str(rule)
 
 
 def _parse_atom(text: str, escaped: bool) -> Atom:

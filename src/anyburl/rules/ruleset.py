@@ -1,4 +1,7 @@
-"""`RuleSet`: columns of rules, and the operations people use."""
+"""`RuleSet`: columns of rules, and the operations people use; reads and writes rules in any format.
+
+The format is chosen by suffix when writing, by contents when reading.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import operator
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
@@ -16,22 +20,74 @@ from rich.table import Table
 from rich.text import Text
 
 from anyburl.base import checking
-from anyburl.base.errors import MissingExtraError, RuleError
+from anyburl.base.errors import MissingExtraError, OptionError, RuleError
 from anyburl.base.files import at_home
 from anyburl.base.machine import check_not_forked
 from anyburl.data.vocabulary import Vocabulary, check_vocabulary
 from anyburl.rules import selection
 from anyburl.rules.columns import RuleColumns
 from anyburl.rules.combine import concatenate, merge, reencode
-from anyburl.rules.files.formats import read_rules, write_rules
-from anyburl.rules.files.parquet import FrameReader, to_frame
-from anyburl.rules.files.rule_file import ReadReport
+from anyburl.rules.files.amie import is_amie, read_amie
+from anyburl.rules.files.anyburl import read_text, write_text
+from anyburl.rules.files.parquet import FrameReader, read_rules_parquet, to_frame, write_parquet
+from anyburl.rules.files.rule_file import PathLike, ReadReport, encode_rules, first_bytes_of_rules, label_rules
+from anyburl.rules.files.run_folder import missing_rules, read_run
 from anyburl.rules.labels import RuleTexts, rule_object
-from anyburl.rules.rule import Rule
+from anyburl.rules.rule import Atom, Rule, X, Y
 from anyburl.rules.types import KINDS, RuleType
 
 if TYPE_CHECKING:
     import pandas as pd
+
+PARQUET = ".parquet"
+TEXT_SUFFIXES = tuple(name + packed for name in (".txt", ".tsv") for packed in ("", ".gz", ".zst"))
+SUFFIXES = (PARQUET, *TEXT_SUFFIXES)
+
+
+def check_suffix(path: PathLike) -> None:
+    """Refuse a file whose suffix is not that of a rule file."""
+    if not os.fspath(path).lower().endswith(SUFFIXES):
+        raise RuleError(f"{path}: expected a rule file that ends in one of {', '.join(SUFFIXES)}")
+
+
+def write_rules(rules: RuleColumns, path: PathLike, *, escaped: bool = False) -> None:
+    """Write Parquet or text by suffix."""
+    if not isinstance(path, str | os.PathLike):
+        raise RuleError(f"expected the path of a rule file, got {type(path).__name__}")
+    check_suffix(path)
+    if os.fspath(path).lower().endswith(PARQUET):
+        write_parquet(rules, path)
+    else:
+        write_text(rules, path, escaped=escaped)
+
+
+def read_rules(
+    path: PathLike,
+    vocabulary: Vocabulary | None = None,
+    *,
+    at: float | str | None = None,
+    escaped: bool = False,
+) -> tuple[RuleColumns, ReadReport]:
+    """Read a run folder (or its snapshot `at` some seconds), Parquet, AnyBURL's or AMIE's text.
+
+    Return the rules and a report of what was left out.
+
+    The vocabulary is made of the labels in the file; with `vocabulary`, that one is used, and rules with
+    other labels are dropped and counted.
+    """
+    if Path(path).is_dir():
+        rules, damaged = read_run(Path(path), at)
+        known = rules if vocabulary is None else reencode(rules, vocabulary)
+        remarks = [] if len(rules) or at is not None else missing_rules(Path(path))
+        return known, ReadReport(len(known), n_unknown=len(rules) - len(known), damaged=damaged, remarks=remarks)
+    if at is not None:
+        raise OptionError(f"at needs a run folder with snapshots, got the file {os.fspath(path)!r}")
+    if first_bytes_of_rules(path) == b"PAR1" or os.fspath(path).lower().endswith(PARQUET):
+        return read_rules_parquet(path, vocabulary)
+    if is_amie(path):
+        return read_amie(path, vocabulary)
+    return read_text(path, vocabulary, escaped=escaped)
+
 
 N_SHOWN = 10
 HEADINGS: dict[str, Literal["left", "right"]] = {
@@ -260,3 +316,11 @@ class RuleSet(RuleColumns):
         scores = [f"{support}/{'' if exact else '~'}{predictions}" for support, predictions, exact in counts]
         columns = zip(few.type, few.confidence(), scores, few.texts(), strict=True)
         return [(str(KINDS[code]), f"{confidence:.4f}", score, text) for code, confidence, score, text in columns]
+
+
+def one_rule(vocabulary: Vocabulary) -> RuleSet:
+    """Return r(X,Y) <= r(Y,X), for the first relation: with it kernels are compiled."""
+    relation = vocabulary.relation_label(0)
+    rule = Rule(Atom(relation, X, Y), (Atom(relation, Y, X),))
+    columns = encode_rules(label_rules([rule]), predictions=pl.Series([4]), support=pl.Series([4]))
+    return RuleSet.of(columns).with_vocabulary(vocabulary)

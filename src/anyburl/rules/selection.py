@@ -12,8 +12,8 @@ from anyburl.base import checking
 from anyburl.base.errors import InvalidOptionError, RuleError, UnknownLabelError
 from anyburl.data.vocabulary import SELF_TOKEN
 from anyburl.rules import columns as measures
-from anyburl.rules.bodytable import distinct_rows
 from anyburl.rules.columns import COLUMNS, IDENTITY_COLUMNS, MEASURES, Holds, RuleColumns
+from anyburl.rules.combine import distinct_rows
 from anyburl.rules.types import RuleType
 
 Rows = NDArray[np.int64]

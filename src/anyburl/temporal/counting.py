@@ -33,14 +33,16 @@ from anyburl.temporal.kernel_bodies import (
     keep_rules,
     put_keys,
 )
-from anyburl.temporal.kernel_curves import add_shapes, fill_curves, smooth_head
 from anyburl.temporal.kernel_pairs import (
     HistoryWalk,
+    add_shapes,
     count_exposure,
     count_pairs,
+    fill_curves,
     fill_popularity,
     mark_pairs,
     share_credit,
+    smooth_head,
     walk_moments,
 )
 from anyburl.temporal.options import TemporalOptions

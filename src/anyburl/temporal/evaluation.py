@@ -1,10 +1,15 @@
-"""Rank the answers of a split: metrics with their protocol (steps, filter, ties, both directions), and rankings."""
+"""Ranks the answers of a split: metrics with their protocol (steps, filter, ties, both directions), and rankings.
+
+Answers are ranked against all entities, or against the negatives of each question, read from a file: benchmarks such as
+TGB draw them once, so that everybody ranks against the same ones.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +18,8 @@ from numpy.typing import NDArray
 
 from anyburl import __version__
 from anyburl.base.checking import callback, choice
-from anyburl.base.errors import DataError, OptionError
+from anyburl.base.errors import AnyburlError, DataError, OptionError
+from anyburl.base.files import lines_of
 from anyburl.graph.build import range_rows
 from anyburl.ranking.queries import Ranks
 from anyburl.reasoning.evaluation import SCHEMA, TRIPLES_AT_A_TIME, cut_lists, figures_by_relation
@@ -24,23 +30,91 @@ from anyburl.temporal.facts import TemporalDataset
 from anyburl.temporal.history import Directed
 from anyburl.temporal.kernel_answer import rank_in_lists
 from anyburl.temporal.model import ListModel
-from anyburl.temporal.negatives import Negatives, against
 from anyburl.temporal.options import FILTERS, STEPS, TIES
 
-STEP_WORDS = {
-    "single": "single-step: every fact before the moment of a question is known",
-    "multi": "multi-step: no fact after the beginning of the split is known",
-}
-FILTER_WORDS = {
-    "time": "time-aware filter: other answers of the same moment do not count",
-    "static": "static filter: answers of any moment do not count",
-    "raw": "raw: every other entity counts",
-}
+Ints = NDArray[np.int64]
+Ids = NDArray[np.int32]
+Question = tuple[int, int, int]  # entity, directed relation, step of the clock
+
+EXPECTED = "expected subject, relation, object and time, one of the two entities ?, and then the negatives"
+
+
+@dataclass(frozen=True)
+class Negatives:
+    """The negatives of questions, by question; `name` is that of their file."""
+
+    name: str
+    lists: dict[Question, Ids]
+
+    @classmethod
+    def read(cls, path: Path, dataset: TemporalDataset) -> Negatives:
+        """Read lines of a question and its negatives, separated by tabs: `Croatia adopts ? 2023 Dinar Lev`."""
+        words, steps, lists = dataset.vocabulary, dict[str, int](), dict[Question, Ids]()
+        for number, line in lines_of(path, "negatives", DataError).items():
+            fields = line.split("\t")
+            if len(fields) < 5 or (fields[0] == "?") == (fields[2] == "?"):
+                raise DataError(f"{path}:{number}: {EXPECTED}, got {line[:200]!r}")
+            subject, relation, object, moment, *labels = fields
+            try:
+                if moment not in steps:
+                    steps[moment] = dataset.clock.step(moment)
+                directed = words.relation_id(relation) + (words.n_relations if subject == "?" else 0)
+                entity = words.entity_id(object if subject == "?" else subject)
+                negatives = words.encode_entities(labels)
+                if (negatives < 0).any():
+                    words.entity_id(labels[int((negatives < 0).argmax())])  # which says what is similar
+            except AnyburlError as error:
+                raise DataError(f"{path}:{number}: {error}") from error
+            question = (entity, directed, steps[moment])
+            if question in lists:
+                raise DataError(f"{path}:{number}: expected each question once, got {line[:200]!r} again")
+            lists[question] = negatives
+        if not lists:
+            raise DataError(f"{path}: {EXPECTED}, got an empty file")
+        return cls(path.name, lists)
+
+    def of_questions(self, entities: Ints, relations: Ints, times: Ints, dataset: TemporalDataset) -> list[Ids]:
+        """Return the negatives of each question; a question without any is an error."""
+        questions = list(zip(entities.tolist(), relations.tolist(), times.tolist(), strict=True))
+        missing = [question for question in questions if question not in self.lists]
+        if missing:
+            (entity, directed, step), words = missing[0], dataset.vocabulary
+            label, relation = words.entity_label(entity), words.relation_label(directed % words.n_relations)
+            ends = (label, relation, "?") if directed < words.n_relations else ("?", relation, label)
+            raise DataError(
+                f"{self.name}: expected negatives for every question, and {len(missing):,} of {len(questions):,} have "
+                f"none, the first of them {' '.join(ends)} {dataset.clock.label(step)}"
+            )
+        return [self.lists[question] for question in questions]
+
+
+def against(questions: QuestionArrays, start: int, stop: int, negatives: list[Ids], n_entities: int) -> QuestionArrays:
+    """Return the questions from `start` to before `stop`, with everything excluded that is not among their negatives.
+
+    Answers of a question are never negatives of each other.
+    """
+    is_out = np.ones((stop - start, n_entities), np.bool_)
+    first, last = int(questions.answer_offsets[start]), int(questions.answer_offsets[stop])
+    offsets = questions.answer_offsets[start : stop + 1] - first
+    for row, rivals in enumerate(negatives[start:stop]):
+        is_out[row, rivals] = False
+    answers = questions.answers[first:last]
+    is_out[np.repeat(np.arange(stop - start), np.diff(offsets)), answers] = True
+    return QuestionArrays(
+        questions.entities[start:stop],
+        questions.relations[start:stop],
+        questions.before[start:stop],
+        questions.now[start:stop],
+        offsets,
+        answers,
+        np.append(0, np.cumsum(is_out.sum(axis=1))),
+        np.nonzero(is_out)[1].astype(np.int32),
+    )
+
 
 EXCLUDED_AT_A_TIME = 1 << 25  # entities that are no negatives, held in memory
 RANKING_SCHEMA = pl.Schema([*list(SCHEMA.items())[:3], ("time", pl.String()), *list(SCHEMA.items())[3:]])
 
-Ints = NDArray[np.int64]
 Progress = Callable[[int], None]
 
 

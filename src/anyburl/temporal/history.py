@@ -18,7 +18,7 @@ from anyburl.temporal.arrays import (
     HistoryArrays,
 )
 from anyburl.temporal.facts import NEVER, TemporalFacts
-from anyburl.temporal.kernel_history import fade_counts
+from anyburl.temporal.kernel_bodies import fade_counts
 
 HALF_LIVES = (3.0, 10.0, 100.0)
 """Of popularity, in steps of the clock."""

@@ -16,7 +16,7 @@ from anyburl.temporal.arrays import (
     QuestionArrays,
     TableArrays,
 )
-from anyburl.temporal.kernel_bodies import latest_facts
+from anyburl.temporal.kernel_bodies import first_not_before, latest_facts
 from anyburl.temporal.kernel_candidates import (
     CONTEXT,
     HEAD,
@@ -55,7 +55,6 @@ from anyburl.temporal.kernel_candidates import (
     is_listed,
     score_candidates,
 )
-from anyburl.temporal.kernel_history import first_not_before
 
 LATELY_STEPS = 7  # in which the facts of a candidate are counted
 N_LATEST = 100  # facts of a candidate that are looked through for a relation

@@ -18,8 +18,16 @@ from anyburl.temporal.arrays import (
     QuestionArrays,
     TableArrays,
 )
-from anyburl.temporal.kernel_bodies import latest_facts, recent_bodies, three_hops_key
-from anyburl.temporal.kernel_history import cell_of, faded, faded_total, first_not_before, popularity_rows
+from anyburl.temporal.kernel_bodies import (
+    cell_of,
+    faded,
+    faded_total,
+    first_not_before,
+    latest_facts,
+    popularity_rows,
+    recent_bodies,
+    three_hops_key,
+)
 
 # What is known of a candidate, as columns of `ListedArrays.values`.
 SUM, ALONE, ALONE_MAX, CONSTANT, CONSTANT_OR, HOP, HOP_OR = 0, 1, 2, 3, 4, 5, 6

@@ -6,6 +6,7 @@ import numpy as np
 
 from anyburl.base.jit import kernel, part
 from anyburl.temporal.arrays import N_FADES, Doubles, Floats, HistoryArrays, Ids, Ints
+from anyburl.temporal.kernel_bodies import first_not_before
 from anyburl.temporal.kernel_candidates import (
     BELOW,
     LAST_FAVOUR,
@@ -22,7 +23,6 @@ from anyburl.temporal.kernel_candidates import (
     SECOND,
     SIMILAR,
 )
-from anyburl.temporal.kernel_history import first_not_before
 
 N_LOGS = N_VALUES + N_FADES + 3  # values, popularity and three components, as logarithms
 N_COLUMNS = N_LOGS + 10

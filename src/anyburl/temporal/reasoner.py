@@ -23,6 +23,7 @@ from anyburl.temporal.arrays import QuestionArrays
 from anyburl.temporal.calibration import TemporalCalibration, TemporalCalibrationReport, calibrate_temporal
 from anyburl.temporal.evaluation import (
     RANKING_SCHEMA,
+    Negatives,
     Progress,
     Protocol,
     TemporalMetrics,
@@ -37,7 +38,6 @@ from anyburl.temporal.history import Directed, index_cells, index_history
 from anyburl.temporal.kernel_candidates import MAX, MIXTURE, NOISY_OR
 from anyburl.temporal.learner import TemporalLearner
 from anyburl.temporal.model import ListModel
-from anyburl.temporal.negatives import Negatives
 from anyburl.temporal.options import AGGREGATIONS
 from anyburl.temporal.rules import TemporalRules
 from anyburl.temporal.run import open_temporal_run, save_temporal_run

@@ -29,12 +29,6 @@ from anyburl.temporal.arrays import (
 from anyburl.temporal.clock import Clock
 from anyburl.temporal.options import FORMS, TemporalOptions
 
-FORM_WORDS = {
-    "pair": "what X and Y did before",
-    "constant": "an entity that X met lately",
-    "hops": "two or three steps through what X met lately",
-    "popular": "how often Y was the answer lately",
-}
 SCHEMA: dict[str, Any] = {
     "form": pl.String,
     "head": pl.String,

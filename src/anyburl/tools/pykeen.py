@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anyburl.base.checking import choose_options
 from anyburl.base.errors import DataError, MissingExtraError, OptionError
 from anyburl.data.dataset import SPLITS, Dataset
-from anyburl.graph.lookup import neighbours
+from anyburl.graph.build import neighbours
 from anyburl.ranking.arrays import FiringArrays, empty_candidates
 from anyburl.ranking.kernel_order import order_candidates
 from anyburl.ranking.options import RankKeywords, RankOptions, parse_aggregation

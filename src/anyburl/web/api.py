@@ -9,10 +9,9 @@ from fastapi import APIRouter, Body, Query, Request
 from fastapi.responses import Response
 
 from anyburl.web import schemas
-from anyburl.web.ask import GROUNDINGS
 from anyburl.web.background import BusyError
-from anyburl.web.browse import check_row
 from anyburl.web.facts import EntityFacts, answer_question, answer_questions
+from anyburl.web.pages import GROUNDINGS, check_row
 from anyburl.web.schemas import (
     Aggregation,
     Explained,
@@ -50,12 +49,9 @@ async def search(
     top: Top = 20,
 ) -> Response:
     """Find entities and relations by name or label; small typos are fine."""
-
-    def make() -> dict[str, Any]:
-        matches = site.explorer.search.find(q, kind=kind, top=top) if q.strip() else []
-        return {"found": [dict(label=m.label, name=m.name, kind=m.kind, distance=m.distance) for m in matches]}
-
-    return await site.answer(request, make, None if site.explorer.can_search else site.slow)
+    explorer = site.explorer
+    lane = None if explorer.can_search else site.slow
+    return await site.answer(request, lambda: explorer.find_labels(q, kind, top), lane)
 
 
 @router.get("/entity", response_model=schemas.EntityResult)

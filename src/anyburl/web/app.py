@@ -1,22 +1,24 @@
 """`create_app`: the explorer as an ASGI application; errors become a page or JSON, never a traceback.
 
 It is served by uvicorn with h11, with limits on the size and duration of requests, which hold without a token as well.
+What every site has is here, too: style sheets, the search for labels, and the form for the token.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import h11
 import uvicorn
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, ExceptionHandler
@@ -25,17 +27,93 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, UnknownLabelError, printable
 from anyburl.reasoning.search import Match
-from anyburl.web import api, ask, browse, door, review, run
+from anyburl.tools.report.page import THEORY_STYLE
+from anyburl.web import api, pages, review, run
 from anyburl.web.background import BusyError
 from anyburl.web.explorer import Explorer
-from anyburl.web.guard import Guard, path_of
+from anyburl.web.guard import (
+    OPEN_PATH,
+    TOKEN_COOKIE,
+    Guard,
+    form_token,
+    inside,
+    path_of,
+    read_form,
+    set_form_token,
+    token_digest,
+)
 from anyburl.web.options import BACKLOG, ServeOptions
-from anyburl.web.schemas import LONGEST_SEARCH
-from anyburl.web.site import JSON, E, Explored, Site, to_json
-from anyburl.web.templating import make_environment, url
+from anyburl.web.schemas import LIMITS, LONGEST_SEARCH, Text
+from anyburl.web.site import JSON, AnySite, CachedResponse, Context, E, Explored, Site, tagged_response, to_json
+from anyburl.web.templating import FOLDER, make_environment, url
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+
+N_FOUND = 40
+SECONDS_LOGGED_IN = 30 * 24 * 3600
+MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+FILES: dict[str, CachedResponse] = {  # read at the start: no other file can be reached
+    file.name: tagged_response(file.read_bytes(), MEDIA_TYPES[file.suffix])
+    for file in sorted((FOLDER / "static").iterdir())
+} | {"theory.css": tagged_response(THEORY_STYLE.encode(), MEDIA_TYPES[".css"])}
+
+shared_pages = APIRouter()
+
+
+@shared_pages.get("/search")
+async def search_page(request: Request, site: AnySite, q: Text = "") -> Response:
+    """List the entities and relations whose labels or names match."""
+
+    def make() -> Context:
+        return {"q": q, "matches": site.explorer.search.find(q, top=N_FOUND) if q.strip() else []}
+
+    return await site.page(request, "search.html", make, None if site.explorer.can_search else site.slow)
+
+
+@shared_pages.get("/static/{name}")
+async def asset(request: Request, name: str) -> Response:
+    """Return a style sheet, a script or the icon."""
+    if name not in FILES:
+        raise HTTPException(404)
+    return FILES[name].response(request)
+
+
+@shared_pages.get("/favicon.ico")
+async def icon(request: Request) -> Response:
+    """Return the icon; browsers request it here without being told to."""
+    return FILES["icon.svg"].response(request)
+
+
+@shared_pages.get(OPEN_PATH)
+async def login(
+    request: Request, site: AnySite, next: Annotated[str, Query(max_length=LIMITS.longest_text)] = "/"
+) -> Response:
+    """Show the form for the token."""
+    return _login_form(request, site, next)
+
+
+@shared_pages.post(OPEN_PATH)
+async def check_token(request: Request, site: AnySite) -> Response:
+    """Set the cookie with the token's digest, if the token is right."""
+    fields = await read_form(request)
+    target, token = fields.get("next", "/"), site.options.token
+    if token is None:
+        return RedirectResponse("/", 303)
+    if not hmac.compare_digest(fields.get("token", "").encode(), token.encode()):
+        return _login_form(request, site, target, wrong=True)
+    response = RedirectResponse(inside(target), 303)
+    response.set_cookie(
+        TOKEN_COOKIE, token_digest(token), max_age=SECONDS_LOGGED_IN, httponly=True, samesite="strict", path="/"
+    )
+    return response
+
+
+def _login_form(request: Request, site: Site[Explored], target: str, *, wrong: bool = False) -> Response:
+    token = form_token(request)
+    context = {"path": OPEN_PATH, "next": inside(target), "wrong": wrong, "form_token": token}
+    return set_form_token(site.send("login.html", context, 401 if wrong else 200), token)
+
 
 log = logging.getLogger("anyburl.web")
 
@@ -139,11 +217,11 @@ def create_app(
     has_run = explorer.run is not None
     environment = make_environment(explorer.reasoner.rules, explorer.names, title=explorer.title, has_run=has_run)
     environment.globals["verdict_on"] = explorer.reviews.verdict_on
-    pages = APIRouter(include_in_schema=False)
-    for page in (browse.router, ask.router, run.router, review.router, api.page_router):
-        pages.include_router(page)
+    all_pages = APIRouter(include_in_schema=False)
+    for page in (pages.router, run.router, review.router, api.page_router):
+        all_pages.include_router(page)
     site = Site(explorer, chosen, environment, explorer)
-    return Guard(make_app(site, explorer.title, [pages, api.router], agents), chosen)
+    return Guard(make_app(site, explorer.title, [all_pages, api.router], agents), chosen)
 
 
 def make_app(site: Site[E], title: str, routers: Sequence[APIRouter], agents: MCPServer[Any] | None = None) -> FastAPI:
@@ -171,7 +249,7 @@ def make_app(site: Site[E], title: str, routers: Sequence[APIRouter], agents: MC
         app.add_exception_handler(error, handler)
     for router in routers:
         app.include_router(router)
-    app.include_router(door.router, include_in_schema=False)
+    app.include_router(shared_pages, include_in_schema=False)
     if agents:  # each request stands for itself: nothing is kept for clients that went away
         app.router.routes.extend(agents.streamable_http_app(stateless_http=True, json_response=True).routes)
     return app

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -67,7 +68,48 @@ class SearchedLabels:
         return self._search is not None
 
 
-class Explorer:
+class BaseExplorer(ABC):
+    """What every explorer has: an index of labels, and verdicts of people, which count in answers."""
+
+    def __init__(self, reviews: ReviewLog, labels: SearchedLabels) -> None:
+        self.reviews, self._labels = reviews, labels
+        self._applied: Edition = None
+        self._applying = Lock()
+
+    @abstractmethod
+    def count_verdicts(self) -> None:
+        """Let the verdicts of people count in answers."""
+
+    def edition(self) -> Edition:
+        """Return what changes with every verdict, whichever process records it."""
+        return self.reviews.edition()
+
+    def catch_up(self, edition: Edition) -> None:
+        """Let the verdicts of an edition count in answers, once."""
+        if edition == self._applied:
+            return
+        with self._applying:
+            if edition != self._applied:
+                self.count_verdicts()
+                self._applied = edition
+
+    @property
+    def search(self) -> LabelSearch:
+        """The index of labels, built on first use; raise `BusyError` if another thread has not finished building it."""
+        return self._labels.search
+
+    @property
+    def can_search(self) -> bool:
+        """Whether the index of labels has been built."""
+        return self._labels.can_search
+
+    def find_labels(self, text: str, kind: Literal["entity", "relation"] | None, top: int) -> dict[str, Any]:
+        """Return the entities and relations whose labels or names resemble a text, as plain values."""
+        matches = self.search.find(text, kind=kind, top=top) if text.strip() else []
+        return {"found": [dict(label=m.label, name=m.name, kind=m.kind, distance=m.distance) for m in matches]}
+
+
+class Explorer(BaseExplorer):
     """A reasoner and the caches that pages need; safe to use from several threads."""
 
     def __init__(
@@ -79,18 +121,16 @@ class Explorer:
         reviews: Path,
         background: Background | None = None,
     ) -> None:
+        super().__init__(ReviewLog(reviews), SearchedLabels(reasoner.vocabulary, reasoner.names))
         self.reasoner, self.title, self.run = reasoner, title, run
-        self.reviews = ReviewLog(reviews)
         self.background = background or Background(ReviewDesk(reasoner, self.reviews), Reporter(reasoner))
         self.rule_list = RuleList(reasoner.rules, reasoner.ranker)
         self._derived = lru_cache(MOST_DERIVED)(self._derive)
-        self._lock, self._labels = Lock(), SearchedLabels(reasoner.vocabulary, reasoner.names)
+        self._lock = Lock()
         self._relations = set(reasoner.vocabulary.relations)
         self._predicted: dict[object, Predictions] = {}
         self._predicting = Lock()
         self._predictor = ThreadPoolExecutor(2, thread_name_prefix="anyburl-predicted")
-        self._applied: Edition = None
-        self._applying = Lock()
         self.examples_of = lru_cache(MOST_EXAMPLES)(self._examples_of)
 
     @property
@@ -130,32 +170,13 @@ class Explorer:
             predicted.search.result()
         return predicted.best, predicted.search.done()
 
-    def edition(self) -> Edition:
-        """Return what changes with every verdict, whichever process records it."""
-        return self.reviews.edition()
-
-    def catch_up(self, edition: Edition) -> None:
-        """Let the verdicts of an edition count in answers, once."""
-        if edition == self._applied:
-            return
-        with self._applying:
-            if edition != self._applied:
-                self.reviews.apply_to(self.reasoner)
-                self._applied = edition
+    def count_verdicts(self) -> None:
+        """Let the verdicts of people count in answers."""
+        self.reviews.apply_to(self.reasoner)
 
     @property
     def names(self) -> Names:
         return self.reasoner.names
-
-    @property
-    def search(self) -> LabelSearch:
-        """The index of labels, built on first use; raise `BusyError` if another thread has not finished building it."""
-        return self._labels.search
-
-    @property
-    def can_search(self) -> bool:
-        """Whether the index of labels has been built."""
-        return self._labels.can_search
 
     @property
     def aggregations(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.data.dataset import SPLITS
-from anyburl.graph.lookup import known_answers, split_names
+from anyburl.graph.build import known_answers, split_names
 from anyburl.ranking.options import parse_aggregation
 from anyburl.reasoning.explanation.explain import Explanation
 from anyburl.reasoning.explanation.nearmiss import near_misses

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from threading import Lock
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -14,17 +13,16 @@ from starlette.types import ASGIApp
 
 from anyburl.data.names import Names
 from anyburl.reasoning.queries import ASKED
-from anyburl.reasoning.search import LabelSearch
 from anyburl.temporal.drawing import STYLES, draw_curve, draw_timeline
 from anyburl.temporal.explanation import DatedFact
 from anyburl.temporal.reasoner import TemporalReasoner
-from anyburl.tools.review import VERDICTS, Edition, ReviewLog
+from anyburl.tools.review import ReviewLog
 from anyburl.web.app import make_app
-from anyburl.web.explorer import SearchedLabels
+from anyburl.web.explorer import BaseExplorer, SearchedLabels
 from anyburl.web.facts import Paging
-from anyburl.web.guard import Guard, form_token, int_or, read_form, set_form_token
+from anyburl.web.guard import Guard, form_token, set_form_token
 from anyburl.web.options import ServeOptions
-from anyburl.web.review import RECENT, Skip
+from anyburl.web.review import RECENT, Skip, next_fact, record_verdict
 from anyburl.web.schemas import LIMITS, Label, OptionalLabel, Page, Text
 from anyburl.web.site import HTML, Context, Site, current_site, tagged_response
 from anyburl.web.templating import make_environment, url
@@ -40,26 +38,17 @@ STYLE_SHEET = tagged_response(STYLES.encode(), "text/css; charset=utf-8")
 Moment = Annotated[str | None, Query(max_length=64)]
 
 
-class TemporalExplorer:
+class TemporalExplorer(BaseExplorer):
     """A temporal reasoner, and what pages need of it; safe to use from several threads."""
 
     def __init__(self, reasoner: TemporalReasoner, title: str, reviews: ReviewLog) -> None:
-        self.reasoner, self.title, self.reviews = reasoner, title, reviews
-        self._labels = SearchedLabels(reasoner.dataset.vocabulary, reasoner.dataset.names)
+        super().__init__(reviews, SearchedLabels(reasoner.dataset.vocabulary, reasoner.dataset.names))
+        self.reasoner, self.title = reasoner, title
         self._likely = lru_cache(MOST_MOMENTS)(self._find_likely)
-        self._applied: Edition = None
-        self._applying = Lock()
 
-    def edition(self) -> Edition:
-        """Return what changes with every verdict, whichever process records it."""
-        return self.reviews.edition()
-
-    def catch_up(self, edition: Edition) -> None:
-        """Let the verdicts of an edition count in answers, once."""
-        with self._applying:
-            if edition != self._applied:
-                self.reasoner.apply_verdicts(*self.reviews.judged(4))
-                self._applied = edition
+    def count_verdicts(self) -> None:
+        """Let the verdicts of people count in answers."""
+        self.reasoner.apply_verdicts(*self.reviews.judged(4))
 
     def _find_likely(self, moment: str) -> list[DatedFact]:
         likely = self.reasoner.complete(moment, min_probability=LEAST_LIKELY, top=MOST_WAITING)
@@ -80,16 +69,6 @@ class TemporalExplorer:
     @property
     def names(self) -> Names:
         return self.reasoner.dataset.names
-
-    @property
-    def search(self) -> LabelSearch:
-        """The index of labels."""
-        return self._labels.search
-
-    @property
-    def can_search(self) -> bool:
-        """Whether the index of labels has been built."""
-        return self._labels.can_search
 
     @property
     def next_moment(self) -> str:
@@ -278,18 +257,9 @@ async def review_moment(
 @pages.post("/review")
 async def judge_moment(request: Request, site: TemporalSite) -> Response:
     """Record a verdict on a fact at a moment, and redirect to the next fact."""
-    fields = await read_form(request)
-    if fields.get("verdict") not in VERDICTS:
-        raise HTTPException(422, f"a verdict is one of {', '.join(VERDICTS)}")
-    explorer = site.explorer
-
-    def record() -> None:
-        fact = explorer.judged_fact(*(fields.get(name, "") for name in ("subject", "relation", "object", "time")))
-        explorer.reviews.record(fact, fields["verdict"], fields.get("note", ""), fields.get("reader", ""))
-
-    await site.quick.run(record)
-    skip = int_or(fields.get("skip"), 0)
-    return RedirectResponse(url("/review", time=fields.get("at") or fields.get("time"), skip=skip or None), 303)
+    names = ("subject", "relation", "object", "time")
+    fields = await record_verdict(request, site, site.explorer.judged_fact, names)
+    return next_fact(fields, time=fields.get("at") or fields.get("time"))
 
 
 @pages.get("/rules")
@@ -358,12 +328,7 @@ async def search_labels(
     top: Annotated[int, Query(ge=1, le=LIMITS.largest_page)] = 20,
 ) -> Response:
     """Find entities and relations by name or label; small typos are fine."""
-
-    def make() -> dict[str, Any]:
-        matches = site.explorer.search.find(q, kind=kind, top=top) if q.strip() else []
-        return {"found": [dict(label=m.label, name=m.name, kind=m.kind, distance=m.distance) for m in matches]}
-
-    return await site.answer(request, make, site.slow)
+    return await site.answer(request, lambda: site.explorer.find_labels(q, kind, top), site.slow)
 
 
 @api.get("/ask")

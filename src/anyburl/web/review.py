@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from anyburl.graph.lookup import known_answers
+from anyburl.graph.build import known_answers
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.tools.review import VERDICTS
 from anyburl.web.explorer import Explorer
 from anyburl.web.guard import form_token, int_or, read_form, set_form_token
 from anyburl.web.schemas import OptionalLabel
-from anyburl.web.site import HTML, Context, CurrentSite
+from anyburl.web.site import HTML, Context, CurrentSite, Site
 from anyburl.web.templating import url
 
 RECENT = 8
@@ -61,18 +62,29 @@ async def review_page(
 @router.post("/review")
 async def judge(request: Request, site: CurrentSite) -> Response:
     """Record a verdict, and redirect to the next fact."""
+    fields = await record_verdict(request, site, site.explorer.triple, ("subject", "relation", "object"))
+    return next_fact(fields, about=fields.get("about"))
+
+
+async def record_verdict(
+    request: Request, site: Site[Any], fact_of: Callable[..., tuple[str, ...]], names: tuple[str, ...]
+) -> dict[str, str]:
+    """Record the verdict of a form on a fact, which `fact_of` makes of the fields of these names; return all fields."""
     fields = await read_form(request)
     if fields.get("verdict") not in VERDICTS:
         raise HTTPException(422, f"a verdict is one of {', '.join(VERDICTS)}")
-    explorer = site.explorer
 
     def record() -> None:
-        triple = explorer.triple(*(fields.get(name, "") for name in ("subject", "relation", "object")))
-        explorer.reviews.record(triple, fields["verdict"], fields.get("note", ""), fields.get("reader", ""))
+        fact = fact_of(*(fields.get(name, "") for name in names))
+        site.explorer.reviews.record(fact, fields["verdict"], fields.get("note", ""), fields.get("reader", ""))
 
     await site.quick.run(record)
-    skip = int_or(fields.get("skip"), 0)
-    return RedirectResponse(url("/review", about=fields.get("about"), skip=skip or None), 303)
+    return fields
+
+
+def next_fact(fields: dict[str, str], **chosen: str | None) -> Response:
+    """Redirect to the next fact among those that were chosen, after the skipped ones."""
+    return RedirectResponse(url("/review", **chosen, skip=int_or(fields.get("skip"), 0) or None), 303)
 
 
 @router.get("/review/accepted.{format}")

@@ -16,7 +16,7 @@ from anyburl.data.names import Names, entity_name, relation_name
 from anyburl.reasoning.drawing import shorten
 from anyburl.reasoning.explanation.record import Fact, OpenFact
 from anyburl.reasoning.explanation.render import contribution_text, no_rule_text
-from anyburl.rules.rule import Atom, Condition, Constant, Rule, Term
+from anyburl.rules.rule import SELF, Constant, Part, Rule, Term
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import KINDS
 
@@ -63,33 +63,28 @@ class Fragments:
 
     def rule(self, rule: Rule) -> Markup:
         """Return a rule as a sentence."""
-        said = [self._atom(atom) for atom in rule.body]
-        said += [] if rule.condition is None else [self._condition(rule.condition)]
+        said = [self._part(part) for part in rule.parts]
         body = "".join(f' <span class="glue">{"and" if i else "if"}</span> {part}' for i, part in enumerate(said))
         always = "" if said else ' <span class="glue">always</span>'
-        return Markup(f'<span class="rule"><span class="head">{self._atom(rule.head)}</span>{body}{always}</span>')
+        return Markup(f'<span class="rule"><span class="head">{self._part(rule.head)}</span>{body}{always}</span>')
 
-    def _atom(self, atom: Atom) -> Markup:
-        """Return an atom; `self` is written as the other argument, which it stands for."""
-        subject, object = (
-            self._term(other if isinstance(term, Constant) and term.is_self else term)
-            for term, other in ((atom.subject, atom.object), (atom.object, atom.subject))
-        )
-        return Markup(f'<span class="atom">{subject}{self._name(atom.relation)}{object}</span>')
+    def _part(self, part: Part) -> Markup:
+        """Return an atom, "X section games", or a condition, "installed_size of X is at least 102400"."""
+        subject, *rest = (self._piece(piece, part) for piece in (part.subject, *part.object_words))
+        name, object = self._name(part.relation), "".join(rest)
+        said = f"{name}of {subject} is {object}" if part.is_value else f"{subject}{name}{object}"
+        return Markup(f'<span class="atom">{said}</span>')
+
+    def _piece(self, piece: str | Term, part: Part) -> Markup:
+        """Return words, or a term; `self` is written as the other argument, which it stands for."""
+        if isinstance(piece, str):
+            return escape(piece)
+        term = next(other for other in part.terms if other != SELF) if piece == SELF else piece
+        return self.entity(term.label) if isinstance(term, Constant) else Markup(f"<var>{escape(str(term))}</var>")
 
     def _relation_name(self, label: str) -> Markup:
         name = escape(shorten(relation_name(label, self._names), LONGEST_SHOWN))
         return Markup(f' <span class="relation" title="{escape(label)}"><bdi>{name}</bdi></span> ')
-
-    def _condition(self, condition: Condition) -> Markup:
-        """Return a condition: "installed_size of X is at least 102400"."""
-        name = self._name(condition.attribute)
-        words = escape(condition.words)
-        than = "" if condition.than is None else f" that of <var>{condition.than}</var>"
-        return Markup(f'<span class="atom">{name}of <var>{condition.variable}</var> is {words}{than}</span>')
-
-    def _term(self, term: Term) -> Markup:
-        return self.entity(term.label) if isinstance(term, Constant) else Markup(f"<var>{escape(str(term))}</var>")
 
     def _link(self, kind: str, label: str) -> Markup:
         text = shorten((entity_name if kind == "entity" else relation_name)(label, self._names), LONGEST_SHOWN)

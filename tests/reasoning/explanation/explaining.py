@@ -14,7 +14,7 @@ from anyburl.data import Dataset, TripleTable, Vocabulary
 from anyburl.graph.stored import graph_of
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import Ranker, make_ranker
-from anyburl.rules.bodytable import pad_lists
+from anyburl.rules.combine import pad_lists
 from anyburl.rules.ruleset import RuleSet
 from kernels import table_of
 from reference.graph import Graph, build

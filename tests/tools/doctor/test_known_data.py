@@ -9,7 +9,7 @@ import pytest
 
 from anyburl import Finding, load_dataset
 from anyburl.tools.doctor.findings import DatasetFacts
-from anyburl.tools.doctor.leakage import check_leakage, check_similar, check_unseen, overlaps
+from anyburl.tools.doctor.structure import check_leakage, check_similar, check_unseen, overlaps
 from doctor.examined import rows_of
 
 Find = Callable[[str], Path]

@@ -7,8 +7,7 @@ import pytest
 from anyburl import UnknownLabelError
 from anyburl.tools.doctor.evidence import check_functional, find_functional
 from anyburl.tools.doctor.labels import LONGEST, check_ambiguous, check_literals, find_label_faults
-from anyburl.tools.doctor.leakage import check_unseen
-from anyburl.tools.doctor.shape import check_degrees, check_reflexive, check_types
+from anyburl.tools.doctor.structure import check_degrees, check_reflexive, check_types, check_unseen
 from doctor.examined import facts_of, rows_of
 
 

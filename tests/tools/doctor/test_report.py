@@ -13,7 +13,7 @@ from rich.console import Console
 
 import anyburl
 from anyburl import DataError, Dataset, DoctorOptions, InvalidOptionError, OptionError, Report, UnknownLabelError
-from anyburl.tools.doctor.options import CHECKS
+from anyburl.tools.options import CHECKS
 
 TRAIN = [(f"a{i}", "child", f"b {i}") for i in range(10)] + [(f"b {i}", "parent", f"a{i}") for i in range(9)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anyburl import Finding
 from anyburl.tools.doctor.findings import DatasetFacts
-from anyburl.tools.doctor.leakage import check_leakage, check_similar, overlaps
+from anyburl.tools.doctor.structure import check_leakage, check_similar, overlaps
 from doctor.examined import Fact, facts_of, rows_of
 
 

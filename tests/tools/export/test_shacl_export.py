@@ -10,6 +10,7 @@ from exported import Exported, Fact, check_each, exports, rdf_labels
 from hypothesis import given, settings
 
 from anyburl.data.terms import rdf_term
+from kernels import examples
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def term(label: str) -> str:
     return rdf_term(label, is_object=False)
 
 
-@settings(max_examples=10)  # half a second each
+@settings(max_examples=examples(36))  # half a second each
 @given(case=exports(max_rules=3))
 def test_a_shape_adds_what_a_rule_predicts(rdflib: Any, case: Exported) -> None:
     import pyshacl

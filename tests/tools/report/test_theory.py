@@ -15,8 +15,7 @@ from anyburl.tools.options import ReportOptions
 from anyburl.tools.report.files import theory_markdown
 from anyburl.tools.report.ideas import find_idea
 from anyburl.tools.report.page import theory_html
-from anyburl.tools.report.parts import opening_text
-from anyburl.tools.report.record import Theory
+from anyburl.tools.report.record import Theory, opening_text
 from anyburl.tools.report.theory import make_theory
 from anyburl.tools.report.words import Wording, chance, is_noun, plain_text, unique_names
 
@@ -122,7 +121,7 @@ def test_few_laws_explain_a_relation(theory: Theory) -> None:
 def test_laws_are_rules_of_the_distilled_choice() -> None:
     data = anyburl.load_dataset("geo")
     rules = anyburl.learn(data, paths=5000, seed=1, threads=1)
-    distilled = anyburl.Reasoner(rules, data).distil(per_relation=3).rules
+    distilled = anyburl.Reasoner(rules, data).distil(per_relation=3, facts=2_000).rules
     assert distilled.stands_for is not None
     worth = dict(zip(distilled.texts(), distilled.stands_for.tolist(), strict=True))
     laws = make_theory(distilled, data).laws

@@ -25,6 +25,7 @@ from anyburl.bodies.arrays import (
     empty_scratch,
     types_of,
 )
+from anyburl.bodies.comparisons import learn_from_tiny_values
 from anyburl.bodies.kernel import harvest
 from anyburl.bodies.sweep import Harvested, SeenBodies, followers
 from anyburl.data.table import TripleTable
@@ -342,11 +343,15 @@ class ThreadsEngine(Stoppable):
         self._idle = SimpleQueue()
 
 
-def warm_up_learning(options: LearnOptions, n_relations: int) -> None:
-    """Compile every kernel of a run with `options` on data with `n_relations`, or load what was compiled before."""
+def warm_up_learning(options: LearnOptions, n_relations: int, *, has_values: bool = False) -> None:
+    """Compile every kernel of a run with `options` on data with `n_relations`, or load what was compiled before; those
+    of conditions if the entities have values.
+    """
     sweeps = options.heads == "all" and max(options.max_cyclic, options.max_acyclic) > 1
     work = TinyRun(options.max_cyclic > 0, options.max_acyclic > 0, options.heads, sweeps=sweeps)
     on_tiny_table(work, n_relations)
+    if has_values and options.conditions:
+        on_tiny_table(learn_from_tiny_values, n_relations)
 
 
 @dataclass(frozen=True)

@@ -209,6 +209,8 @@ class _Distilling:
                 high, best = middle, tried
             else:
                 low = middle
+        if high not in self.share_of:  # no smaller set is good enough
+            self.share(best)
         return best
 
     def _descend(self, order: Rows, n_kept: int, sizes: list[int]) -> Rows:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.graph.arrays import inverses
-from anyburl.rules.bodytable import distinct_rows
 from anyburl.rules.columns import RuleColumns
+from anyburl.rules.combine import distinct_rows
 
 Rows = NDArray[np.int64]
 Ids = NDArray[np.int64] | NDArray[np.int32]

@@ -6,14 +6,13 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.errors import InvalidOptionError, RunError
-from anyburl.base.files import at_home, open_to_read
+from anyburl.base.files import at_home
 from anyburl.base.polars_unstable import UNREADABLE
 from anyburl.base.sealed import scan_parquet, seal
 from anyburl.base.writing import replace_text, replacing
@@ -78,19 +77,6 @@ def left_out_rules(run: str | os.PathLike[str], row: int | None = None) -> LeftO
         chosen["kept"].to_numpy().astype(np.int64),
         chosen["overlap"].to_numpy().astype(np.float64),
     )
-
-
-def read_distilled(folder: Path) -> dict[str, Any] | None:
-    """Return how the rules of a run folder were distilled, or None if they were not."""
-    path = folder / DISTILLED
-    if not path.is_file():
-        return None
-    try:
-        with open_to_read(path) as file:
-            about = json.load(file)
-    except (OSError, ValueError, RecursionError) as error:
-        raise RunError(f"{path} cannot be read as JSON: {error}") from error
-    return about if isinstance(about, dict) else None
 
 
 def check_out(run: Path, out: Path) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anyburl.base.machine import map_in_threads
 from anyburl.data.table import Ids
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.lookup import degrees
+from anyburl.graph.build import degrees
 from anyburl.models.tuned.kernel import (
     N_COLUMNS,
     FactWeights,

@@ -19,7 +19,7 @@ from anyburl.base.sealed import scan_parquet
 from anyburl.bodies.rescore import rescore
 from anyburl.data.dataset import Dataset
 from anyburl.data.table import Ids, TripleTable
-from anyburl.graph.lookup import neighbours
+from anyburl.graph.build import neighbours
 from anyburl.graph.stored import graph_of
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.observations import Floats, Lists, find_answers, lists_of, rows_of

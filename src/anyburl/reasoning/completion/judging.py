@@ -18,7 +18,7 @@ from anyburl.base.errors import DataError
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.lookup import answer_counts, held_by, split_bits
+from anyburl.graph.build import answer_counts, held_by, split_bits
 from anyburl.models.calibration import Calibration
 from anyburl.models.classifier import FactClassifier
 from anyburl.models.tuned.reranker import unseeing

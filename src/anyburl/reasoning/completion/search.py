@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import OptionError
 from anyburl.data.dataset import SPLITS, Dataset
-from anyburl.graph.lookup import held_by, split_bits
+from anyburl.graph.build import held_by, split_bits
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.listing import TOP_K, take_groups
 from anyburl.models.tuned.observations import Lists, logistic, rows_of

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.bodies.conditions import comparison_holds, members_of
+from anyburl.bodies.conditions import condition_holds, is_conditional
 from anyburl.data.table import TripleTable
-from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.build import build_graph, on_tiny_table
-from anyburl.graph.lookup import known_answers
+from anyburl.graph.build import build_graph, known_answers, on_tiny_table
 from anyburl.reasoning.explanation.kernel import empty_search, find_first_walks
-from anyburl.rules.files.rule_file import encode_rules, label_rules
-from anyburl.rules.rule import Atom, Rule, X, Y
-from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.ruleset import RuleSet, one_rule
 
 Rows = NDArray[np.int64]
 Triples = NDArray[np.int32]
@@ -65,14 +60,10 @@ def _has_walks(
 ) -> Mask:
     """Return whether the body of a rule leads from each start to its end, -1 for any."""
     body, n = rules.bodies[rules.body[row]], len(starts)
-    length = int((body >= 0).sum())
+    length = int((body >= 0).sum()) - is_conditional(rules, row)
+    holds = condition_holds(graph, rules, row, starts, ends, object_identity=object_identity)
     if not length or not n:
-        return np.ones(n, np.bool_)
-    holds = np.ones(n, np.bool_)
-    if rules.has_condition[row]:
-        if rules.head_constant[row] >= 0:
-            return np.isin(starts, members_of(graph, rules, row, object_identity=object_identity))
-        holds, length = comparison_holds(rules, row, starts, ends), length - 1
+        return holds
     walks = np.empty((n, length + 1), np.int32)
     find_first_walks(
         graph,
@@ -135,11 +126,3 @@ def warm_up_coverage(n_relations: int) -> None:
 def _cover_tiny(table: TripleTable) -> None:
     rules = one_rule(table.vocabulary)
     find_first_alike(build_graph(table), rules)
-
-
-def one_rule(vocabulary: Vocabulary) -> RuleSet:
-    """Return r(X,Y) <= r(Y,X), for the first relation."""
-    relation = vocabulary.relation_label(0)
-    rule = Rule(Atom(relation, X, Y), (Atom(relation, Y, X),))
-    columns = encode_rules(label_rules([rule]), predictions=pl.Series([4]), support=pl.Series([4]))
-    return RuleSet.of(columns).with_vocabulary(vocabulary)

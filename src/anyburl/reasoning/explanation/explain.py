@@ -17,7 +17,7 @@ from rich.tree import Tree
 
 from anyburl.base import checking
 from anyburl.data.dataset import Dataset
-from anyburl.graph.lookup import Ids, holding_splits, neighbours, other_answers
+from anyburl.graph.build import Ids, holding_splits, neighbours, other_answers
 from anyburl.models.tuned.listing import RANK_COLUMN
 from anyburl.models.tuned.observations import evidence_row, logistic
 from anyburl.models.tuned.reranker import TunedReranker

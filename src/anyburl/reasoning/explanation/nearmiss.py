@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.bodies.conditions import comparison_holds
-from anyburl.graph.lookup import Ids, neighbours
+from anyburl.graph.build import Ids, neighbours
 from anyburl.ranking.arrays import LongIndex, RuleIndex, ShortIndex, empty_candidates
 from anyburl.ranking.index import to_confidences, to_scores
 from anyburl.ranking.kernel_order import rank_candidate
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.explanation.kernel import empty_search, first_near_miss
 from anyburl.reasoning.explanation.record import Fact, NearMiss, OpenFact
-from anyburl.reasoning.explanation.rule_examples import body_ends, step_fact, triple_ids
+from anyburl.reasoning.explanation.rule_examples import body_ends, triple_ids
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.int64]
@@ -186,17 +186,8 @@ def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
 
 def _near_miss(ranker: Ranker, row: int, missing: int, nodes: NDArray[np.int32]) -> NearMiss:
     rules = ranker.rules
-    body = rules.bodies[rules.body[row]]
-    steps = [
-        step_fact(ranker.vocabulary, int(relation), int(nodes[place]), int(nodes[place + 1]))
-        for place, relation in enumerate(body[body >= 0])
-    ]
     rule = rules.rule(row)
-    if rule.condition is not None:
-        steps[-1] = (steps[-1][0], rule.condition.attribute, rule.condition.words)
-    if rule.condition is not None and rule.condition.than is not None:
-        first, last = (ranker.vocabulary.entity_label(int(nodes[place])) for place in (0, len(steps) - 1))
-        steps[-1] = (first, rule.condition.attribute, f"{rule.condition.words} that of {last}")
+    steps = rule.facts(nodes.tolist(), ranker.vocabulary, with_values=False)
     return NearMiss(
         rule=rule,
         confidence=float(ranker.confidences(np.array([row]))[0]),

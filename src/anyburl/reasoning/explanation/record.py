@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from anyburl.rules.rule import Constant, Rule
+from anyburl.rules.rule import OpenFact as OpenFact
 from anyburl.rules.types import RuleType
 
 Fact = tuple[str, str, str]
-OpenFact = tuple[str | None, str, str | None]
 Grounding = tuple[Fact, ...]
 
 
@@ -134,11 +134,9 @@ class ExplanationRecord:
             rules.append(self.near_miss.rule)
         yield from (label for fact in facts for label in fact if label is not None)
         for rule in rules:
-            if rule.condition is not None:
-                yield rule.condition.attribute
-            for atom in (rule.head, *rule.body):
-                yield atom.relation
-                yield from (term.label for term in (atom.subject, atom.object) if isinstance(term, Constant))
+            for part in (rule.head, *rule.parts):
+                yield part.relation
+                yield from (term.label for term in part.terms if isinstance(term, Constant))
 
     def to_json(self, names: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return plain values for `json.dumps`; with `names`, also the names of all labels that have one."""

@@ -12,30 +12,19 @@ from rich.tree import Tree
 
 from anyburl.data.names import Names
 from anyburl.reasoning.explanation.record import ExplanationRecord, NearMiss, OpenFact, Reason
-from anyburl.rules.rule import Atom, Constant, Rule, Term
+from anyburl.rules.rule import Rule
 
 ANYTHING = "?"
 
 
 def rule_text(rule: Rule, names: Names) -> str:
     """Return a rule with the names of its relations and constants."""
-    body = [_atom_text(atom, names) for atom in rule.body]
-    if rule.condition is not None:
-        body.append(rule.condition.text(names.get(rule.condition.attribute)))
-    return f"{_atom_text(rule.head, names)} <= {', '.join(body)}"
+    return rule.text(names.get, names.get)
 
 
 def no_rule_text(*, by_embedding: bool) -> str:
     """Return what stands in the place of the best rule of an answer that no rule predicts."""
     return f"by {'the embedding' if by_embedding else 'its relations and nearness'}, no rule"
-
-
-def _atom_text(atom: Atom, names: Names) -> str:
-    return f"{names.get(atom.relation)}({_term_text(atom.subject, names)},{_term_text(atom.object, names)})"
-
-
-def _term_text(term: Term, names: Names) -> str:
-    return str(names.get(term.label)) if isinstance(term, Constant) and not term.is_self else str(term)
 
 
 def known_text(explanation: ExplanationRecord) -> str:
@@ -100,8 +89,7 @@ def contribution_text(reason: Reason, aggregation: str) -> str:
 
 def missing_words(near_miss: NearMiss) -> str:
     """Return what is said of the fact that a rule lacks."""
-    is_value = near_miss.rule.condition is not None and near_miss.place == near_miss.rule.length - 1
-    return "would fire if" if is_value else "missing"
+    return "would fire if" if near_miss.rule.parts[near_miss.place].is_value else "missing"
 
 
 def rest_text(explanation: ExplanationRecord) -> str:

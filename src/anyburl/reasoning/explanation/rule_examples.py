@@ -13,22 +13,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base import checking
-from anyburl.bodies.conditions import comparison_holds, members_of, split_body
+from anyburl.bodies.conditions import comparison_holds, is_conditional, members_of, split_body
 from anyburl.data.attributes import attributes_of
 from anyburl.data.dataset import Dataset
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import inverses
-from anyburl.graph.lookup import Ids, held_by, known_answers, split_names
+from anyburl.graph.build import Ids, held_by, known_answers, split_names
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.explanation.kernel import WalkGoal, degree_along, empty_search, find_walks
-from anyburl.reasoning.explanation.record import Fact, Grounding, OpenFact
+from anyburl.reasoning.explanation.record import Fact, Grounding
 from anyburl.rules.rule import Rule
 from anyburl.rules.ruleset import RuleSet
 
@@ -69,14 +69,15 @@ def find_groundings(ranker: Ranker, row: int, triple: Ids, limit: int) -> tuple[
     task = make_task(ranker.rules, row, triple)
     if limit < 1 or not len(task.body):
         return ()
-    if is_conditional(ranker.rules, row):
-        return tuple(conditional_facts(ranker, row, walk) for walk in conditional_walks(ranker, row, task, limit))
-    return tuple(walk_facts(ranker.vocabulary, task.body, walk) for walk in find_task_walks(ranker, task, limit))
+    is_bounded = is_conditional(ranker.rules, row)
+    walks = conditional_walks(ranker, row, task, limit) if is_bounded else find_task_walks(ranker, task, limit)
+    rule = ranker.rules.rule(row)
+    return tuple(grounding(rule, walk, ranker.vocabulary) for walk in walks)
 
 
-def is_conditional(rules: RuleSet, row: int) -> bool:
-    """Whether a rule has a condition on a value."""
-    return rules.low is not None and not np.isnan(rules.low[row])
+def grounding(rule: Rule, walk: Sequence[int], vocabulary: Vocabulary) -> Grounding:
+    """Return the facts of a rule along a walk; a step to `self` is a reflexive fact."""
+    return tuple((str(s), r, str(o)) for s, r, o in rule.facts(walk, vocabulary))
 
 
 def conditional_walks(ranker: Ranker, row: int, task: Task, limit: int) -> list[list[int]]:
@@ -103,36 +104,9 @@ def conditional_walks(ranker: Ranker, row: int, task: Task, limit: int) -> list[
 
 def compared_walks(ranker: Ranker, row: int, task: Task, limit: int) -> list[list[int]]:
     """Return up to `limit` ways along the body of a B rule between ends that compare as the rule says."""
-    path, _ = split_body(ranker.rules, row)
-    if task.end < 0:
-        walks = find_task_walks(ranker, task._replace(body=path), limit)
-        ends = np.array([walk[-1] for walk in walks], np.int32)
-        compares = comparison_holds(ranker.rules, row, np.full(len(ends), task.start, np.int32), ends)
-        return [walk for walk, holds in zip(walks, compares, strict=True) if holds]
-    both = (np.array([end], np.int32) for end in (task.start, task.end))
-    return (
-        find_task_walks(ranker, task._replace(body=path), limit)
-        if comparison_holds(ranker.rules, row, *both)[0]
-        else []
-    )
-
-
-def conditional_facts(ranker: Ranker, row: int, walk: Sequence[int]) -> Grounding:
-    """Return the facts along the body of a rule with a condition, the last one being the value that satisfies it."""
-    rules, condition = ranker.rules, ranker.rules.rule(row).condition
-    assert condition is not None
-    path, _ = split_body(rules, row)
-    values = attributes_of(ranker.vocabulary)[condition.attribute]
-    stated = walk_facts(ranker.vocabulary, path, walk)
-    first, last = (ranker.vocabulary.entity_label(walk[place]) for place in (0, -1))
-    if condition.than is not None:
-        pairs = product(values.values_of(walk[0]).tolist(), values.values_of(walk[-1]).tolist())
-        here, there = map(values.format, next(pair for pair in pairs if condition.holds(*pair)))
-        return (*stated, (first, condition.attribute, f"{here}, {condition.words} {there} of {last}"))
-    value = next(filter(condition.holds, values.values_of(walk[-1])))
-    shown = values.format(float(value))
-    words = shown if shown == condition.words else f"{shown}, {condition.words}"
-    return (*stated, (last, condition.attribute, words))
+    walks = find_task_walks(ranker, task._replace(body=split_body(ranker.rules, row)[0]), limit)
+    starts, ends = (np.array([walk[place] for walk in walks], np.int32) for place in (0, -1))
+    return [walk for walk, holds in zip(walks, comparison_holds(ranker.rules, row, starts, ends), strict=True) if holds]
 
 
 def find_task_walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
@@ -150,21 +124,6 @@ def find_task_walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
     n = find_walks(graph, body, goal, MOST_TRIED, empty_search(length), out)
     walks = out[:n, ::-1] if from_end else out[:n]
     return [[int(entity) for entity in walk] for walk in walks]
-
-
-def walk_facts(vocabulary: Vocabulary, body: Sequence[int] | NDArray[np.int32], walk: Sequence[int]) -> Grounding:
-    """Return the facts along a walk; a step to `self` is a reflexive fact."""
-    facts = (step_fact(vocabulary, int(d), a, b) for d, a, b in zip(body, walk[:-1], walk[1:], strict=True))
-    return tuple((str(s), r, str(o)) for s, r, o in facts)
-
-
-def step_fact(vocabulary: Vocabulary, relation: int, here: int, there: int) -> OpenFact:
-    """Return one step along a directed relation as a fact; -1 (anything) becomes None."""
-    n_relations, self_id = vocabulary.n_relations, vocabulary.self_id
-    here, there = (there if here == self_id else here), (here if there == self_id else there)
-    subject, object = (here, there) if relation < n_relations else (there, here)
-    labels = [vocabulary.entity_label(entity) if entity >= 0 else None for entity in (subject, object)]
-    return labels[0], vocabulary.relation_label(relation % n_relations), labels[1]
 
 
 def triple_ids(vocabulary: Vocabulary, triple: Fact) -> Ids:
@@ -220,11 +179,11 @@ def examine_rule(
     with about `most` facts and predictions.
     """
     checking.whole("top", top, 1, checking.MOST_KEPT)
-    rule, began = ranker.rules.rule(row), time.monotonic()
+    began = time.monotonic()
     examiner = _Examiner(ranker, dataset, row % len(ranker.rules))
     right = examiner.examples(top, began + seconds / 2, most)
     wrong, new = examiner.judge(top, began + seconds, most)
-    return RuleExamples(rule, tuple(right), tuple(wrong), tuple(new), not examiner.was_cut)
+    return RuleExamples(examiner.rule, tuple(right), tuple(wrong), tuple(new), not examiner.was_cut)
 
 
 class _Examiner:
@@ -233,6 +192,7 @@ class _Examiner:
     def __init__(self, ranker: Ranker, dataset: Dataset, row: int) -> None:
         self._ranker, self._dataset, self._row = ranker, dataset, row
         rules, graph = ranker.rules, ranker.graph
+        self.rule = rules.rule(row)
         self._graph, self._head = graph, int(rules.head[row])
         self._constant, self._end = int(rules.head_constant[row]), int(rules.body_constant[row])
         self._is_binary, self._is_conditional = self._constant < 0, is_conditional(rules, row)
@@ -374,9 +334,7 @@ class _Examiner:
         return Example(
             labels.triple_labels(subject, relation, object),
             split_names(bits),
-            conditional_facts(self._ranker, self._row, prediction.walk)
-            if self._is_conditional
-            else walk_facts(labels, self._body, prediction.walk),
+            grounding(self.rule, prediction.walk, labels),
             tuple(labels.entity_label(other) for other in others),
         )
 

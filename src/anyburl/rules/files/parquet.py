@@ -20,9 +20,8 @@ from anyburl.base.polars_unstable import UNREADABLE, frame_batches, sink_frames
 from anyburl.base.sealed import scan_parquet, seal
 from anyburl.base.writing import replacing
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.rules.bodytable import distinct_rows, pad_lists
 from anyburl.rules.columns import COLUMNS, VALUE_KINDS, Column, Holds, RuleColumns, misfits
-from anyburl.rules.combine import concatenate, unify
+from anyburl.rules.combine import concatenate, distinct_rows, pad_lists, unify
 from anyburl.rules.files.rule_file import PathLike, ReadReport, first_bytes_of_rules
 from anyburl.rules.labels import (
     SELF_MARKER,

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from anyburl.base import files, polars_unstable
 from anyburl.base.errors import RuleError, counted
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.rules.bodytable import distinct_rows, pad_lists
 from anyburl.rules.columns import VALUE_KINDS, RuleColumns
+from anyburl.rules.combine import distinct_rows, pad_lists
 from anyburl.rules.labels import SELF_MARKER
-from anyburl.rules.rule import Constant, Rule, Variable, unescape_label
+from anyburl.rules.rule import Constant, Rule, unescape_label
 
 PathLike = str | os.PathLike[str]
 
@@ -107,7 +107,7 @@ class LabelledRules(NamedTuple):
 
 def label_rules(rules: Sequence[Rule]) -> LabelledRules:
     """Lay out rule objects as columns."""
-    steps = [step for rule in rules for step in _steps(rule)]
+    steps = [step for rule in rules for step in rule.steps]
     conditions = [rule.condition for rule in rules]
     bounds: dict[str, NDArray[Any]] = {}
     if any(conditions):
@@ -178,18 +178,6 @@ def _unescape(labelled: LabelledRules) -> LabelledRules:
 def _unescape_column(labels: pl.Series) -> pl.Series:
     escaped = labels.filter(labels.str.contains("%", literal=True)).unique().to_list()
     return labels.replace(escaped, [unescape_label(label) for label in escaped]) if escaped else labels
-
-
-def _steps(rule: Rule) -> list[tuple[str, bool]]:
-    """Return the relations along the body and whether each is read forward."""
-    here = rule.variable
-    steps: list[tuple[str, bool]] = []
-    for atom in rule.body:
-        steps.append((atom.relation, atom.subject == here))
-        there = atom.other(here)
-        if isinstance(there, Variable):
-            here = there
-    return steps if rule.condition is None else [*steps, (rule.condition.attribute, True)]
 
 
 def _head_constant(rule: Rule) -> str | None:

@@ -23,7 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.errors import counted
-from anyburl.graph.lookup import held_by
+from anyburl.graph.build import held_by
 from anyburl.ranking.arrays import offsets_of
 from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, Triples, questions_of
 

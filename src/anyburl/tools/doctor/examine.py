@@ -13,8 +13,10 @@ from typing import Protocol, Unpack
 
 from anyburl.base.checking import choose_options
 from anyburl.base.errors import DataError
+from anyburl.data.attributes import attributes_of
 from anyburl.data.dataset import DataLike, Dataset, default_types, load_dataset
 from anyburl.data.table import TripleTable
+from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import on_tiny_table
 from anyburl.learning.engines.threads import warm_up_learning as warm_up_learning
 from anyburl.learning.learner import Learner
@@ -25,9 +27,15 @@ from anyburl.rules.ruleset import RuleSet
 from anyburl.tools.doctor.evidence import check_functional, find_functional
 from anyburl.tools.doctor.findings import DatasetFacts, Finding, Report
 from anyburl.tools.doctor.labels import check_ambiguous, check_literals, find_label_faults
-from anyburl.tools.doctor.leakage import check_leakage, check_similar, check_unseen, overlaps
-from anyburl.tools.doctor.options import CHECKS, DoctorKeywords, DoctorOptions
-from anyburl.tools.doctor.shape import check_degrees, check_reflexive, check_types
+from anyburl.tools.doctor.structure import (
+    check_degrees,
+    check_leakage,
+    check_reflexive,
+    check_similar,
+    check_types,
+    check_unseen,
+    overlaps,
+)
 from anyburl.tools.doctor.support import longest_judging_body
 from anyburl.tools.doctor.suspects import (
     Shown,
@@ -40,6 +48,7 @@ from anyburl.tools.doctor.suspects import (
     suspicious_rows,
 )
 from anyburl.tools.doctor.values import check_values
+from anyburl.tools.options import CHECKS, DoctorKeywords, DoctorOptions
 
 MOST_RULES = 1_000_000  # of those learned, with the highest support x confidence
 
@@ -158,12 +167,13 @@ def learn_briefly(train: TripleTable, options: DoctorOptions) -> RuleSet:
     return learner.rules()
 
 
-def warm_up_doctor(options: DoctorOptions, n_relations: int, *, learning: bool) -> None:
+def warm_up_doctor(options: DoctorOptions, vocabulary: Vocabulary, *, learning: bool) -> None:
     """Compile the kernels of judging facts by rules, and of `learning` these, or load them."""
     if learning:
-        warm_up_learning(learn_options(options, 0), n_relations)
-    warm_up_answering(n_relations)
-    on_tiny_table(_examine_tiny, n_relations)
+        has_values = not attributes_of(vocabulary).empty
+        warm_up_learning(learn_options(options, 0), vocabulary.n_relations, has_values=has_values)
+    warm_up_answering(vocabulary.n_relations)
+    on_tiny_table(_examine_tiny, vocabulary.n_relations)
 
 
 def _examine_tiny(table: TripleTable) -> None:

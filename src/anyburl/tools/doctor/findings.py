@@ -36,7 +36,7 @@ from anyburl.data.names import Names
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.reasoning.explanation.page import STYLE
-from anyburl.tools.doctor.options import CHECKS, check_names
+from anyburl.tools.options import CHECKS, check_names
 
 Cell = str | int | float | None
 

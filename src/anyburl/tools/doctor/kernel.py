@@ -1,6 +1,8 @@
-"""Find the strongest rule that predicts a fact."""
+"""Finds the strongest rule that predicts a fact, among rules that are grouped by head, the strongest first."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +10,18 @@ from numpy.typing import NDArray
 from anyburl.base.jit import kernel
 from anyburl.graph.arrays import GraphArrays
 from anyburl.reasoning.explanation.kernel import GroundingSearch, WalkGoal, find_walks
-from anyburl.tools.doctor.arrays import CheckedRules
+
+
+class CheckedRules(NamedTuple):
+    """Rules in groups: those of one head relation without constants (B), or with the same constant (U_c, U_d)."""
+
+    offsets: NDArray[np.int64]  # group -> its rules, those with the highest scores first
+    bodies: NDArray[np.int32]  # (rules, longest), from the head's variable, padded with -1
+    lengths: NDArray[np.int32]
+    ends: NDArray[np.int32]  # the constant at the end of the body, -1 where that is a variable
+    scores: NDArray[np.float64]
+    rows: NDArray[np.int32]  # of the rule set
+
 
 TWO_VARIABLES, FORWARD = 0, 1  # places in `groups`, of heads h(X, Y) and h(X, c); the third is for h(c, Y)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.machine import available_cores, stream_from_threads
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.lookup import all_known_answers
+from anyburl.graph.build import all_known_answers
 from anyburl.ranking.arrays import QueryArrays, offsets_of
 from anyburl.ranking.index import to_confidences
 from anyburl.ranking.options import RankOptions
@@ -26,9 +26,8 @@ from anyburl.reasoning.explanation.kernel import empty_search
 from anyburl.rules.columns import confidence
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import MAX_LENGTH
-from anyburl.tools.doctor.arrays import CheckedRules
 from anyburl.tools.doctor.findings import DatasetFacts, Triples
-from anyburl.tools.doctor.kernel import find_support
+from anyburl.tools.doctor.kernel import CheckedRules, find_support
 
 SMOOTHING = 5.0
 MOST_BINARY = 100  # rules of one head that are looked at: those with the highest support x confidence

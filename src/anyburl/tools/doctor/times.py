@@ -16,9 +16,8 @@ from anyburl.temporal.clock import Clock
 from anyburl.temporal.facts import NEVER, TemporalDataset, TemporalFacts, TemporalLike, load_temporal_dataset
 from anyburl.tools.doctor.findings import DatasetFacts, Finding, Report, Severity, share_text
 from anyburl.tools.doctor.labels import find_label_faults
-from anyburl.tools.doctor.leakage import check_unseen
-from anyburl.tools.doctor.options import TIME_CHECKS
-from anyburl.tools.doctor.shape import check_degrees, check_reflexive
+from anyburl.tools.doctor.structure import check_degrees, check_reflexive, check_unseen
+from anyburl.tools.options import TIME_CHECKS
 
 LONG_GAP = 5  # times the median distance of moments
 FEWEST_IN_RELATION = 10  # facts, to say that they end early

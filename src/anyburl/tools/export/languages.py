@@ -63,13 +63,12 @@ class Clause:
     @property
     def atoms(self) -> tuple[Atom, ...]:
         """The atoms of the body that are facts, not values."""
-        return self.body[: len(self.body) - len(self.values)]
+        return tuple(atom for atom in self.body if atom.object not in (VALUE, OTHER))
 
     @property
     def values(self) -> tuple[Variable, ...]:
         """The variables that stand for values."""
-        condition = self.rule.condition
-        return () if condition is None else (VALUE,) if condition.than is None else (VALUE, OTHER)
+        return tuple(value for value in (VALUE, OTHER) if any(atom.object == value for atom in self.body))
 
     def comparisons(self, number: str, date: str, truth: str, other: str) -> list[str]:
         """Return what the value has to satisfy: templates of a comparison of numbers, dates and booleans are filled
@@ -98,21 +97,12 @@ class Clause:
 
 def make_clause(rule: Rule, scores: Scores, *, object_identity: bool = True) -> Clause:
     """Return a rule as a clause."""
-    head = _without_self(rule.head)
-    body: tuple[Atom, ...]
-    if rule.condition is not None:
-        atoms, compared = tuple(map(_without_self, rule.body)), rule.condition.than
-        body = (*atoms, Atom(rule.condition.attribute, rule.condition.variable, VALUE))
-        body += () if compared is None else (Atom(rule.condition.attribute, compared, OTHER),)
-        different = _pairs(_terms((*atoms, head))) if object_identity else ()
-    elif not rule.body:
-        # h(X,c) <= predicts for every X that is a subject of h, whatever the object is.
-        body = (_about_anything(rule),)
-        different = _pairs(_terms((head,))) if object_identity else ()
-    else:
-        body = tuple(map(_without_self, rule.body))
-        different = _pairs(_terms((*body, head))) if object_identity else ()
-    return Clause(rule, scores, head, body, different)
+    head, atoms = _without_self(rule.head), tuple(map(_without_self, rule.body))
+    conditions = (part for part in rule.parts if part.is_value)
+    values = [Atom(one.relation, *ends) for one in conditions for ends in zip(one.terms, (VALUE, OTHER), strict=False)]
+    # h(X,c) <= predicts for every X that is a subject of h, whatever the object is.
+    different = _pairs(_terms((*atoms, head))) if object_identity else ()
+    return Clause(rule, scores, head, (*atoms, *values) or (_about_anything(rule),), different)
 
 
 def _without_self(atom: Atom) -> Atom:

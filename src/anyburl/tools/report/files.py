@@ -11,9 +11,12 @@ from pathlib import Path
 from anyburl.base.errors import DataError
 from anyburl.base.writing import replace_text
 from anyburl.tools.report.page import theory_html
-from anyburl.tools.report.parts import (
+from anyburl.tools.report.record import (
     HOW_TO_READ,
+    Law,
     Line,
+    RelationTheory,
+    Theory,
     explains_text,
     front_parts,
     glance_law,
@@ -23,7 +26,6 @@ from anyburl.tools.report.parts import (
     size_text,
     values_words,
 )
-from anyburl.tools.report.record import Law, RelationTheory, Theory
 from anyburl.tools.report.words import Word
 
 SIGNS = {"relation": "*", "entity": "**", "variable": "**"}

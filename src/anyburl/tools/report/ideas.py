@@ -57,13 +57,7 @@ def find_idea(rule: Rule) -> Idea:
 
 def find_steps(rule: Rule) -> list[Step]:
     """Return the relations along the path of a body, from the variable of the head."""
-    steps: list[Step] = []
-    here = rule.variable
-    for atom in rule.body:
-        forward = atom.subject == here
-        steps.append((atom.relation, forward))
-        here = atom.object if forward else atom.subject  # type: ignore[assignment]
-    return steps
+    return list(rule.steps[: len(rule.body)])
 
 
 def is_chain(rule: Rule) -> bool:

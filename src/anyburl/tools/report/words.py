@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from anyburl.data.names import Names, relation_name
-from anyburl.rules.rule import Atom, Constant, Rule, Term
+from anyburl.rules.rule import SELF, Constant, Part, Rule, Term
 from anyburl.tools.report.ideas import find_steps, is_chain
 
 Role = Literal["plain", "relation", "entity", "variable"]
@@ -88,7 +88,7 @@ class Wording:
         """Return a fact as a clause; an end that is None is "something"."""
         subject, relation, object = fact
         ends = [SOMETHING if end is None else Word(self.entity(end), "entity") for end in (subject, object)]
-        return self._clause(relation, ends[0], ends[1])
+        return self._clause(relation, ends[0], ends[1:])
 
     def rule(self, rule: Rule) -> Words:
         """Return a rule as a sentence."""
@@ -97,19 +97,12 @@ class Wording:
     def _long_rule(self, rule: Rule) -> Words:
         """Return "if ... and ..., then ...", with A and B for the variables of the head."""
         letters = _letters(rule)
-        head = self._atom(rule.head, letters)
+        head = self._part(rule.head, letters)
         if not rule.length:
             return _sentence([*head])
         parts: list[Word] = [Word("If ")]
-        for place, atom in enumerate(rule.body):
-            parts += [*([Word(" and ")] if place else []), *self._atom(atom, letters)]
-        if rule.condition is not None:
-            attribute = Word(self.relation(rule.condition.attribute), "relation")
-            owner = letters[rule.condition.variable]
-            parts += [*([Word(" and ")] if rule.body else []), Word("the "), attribute, Word(" of "), owner]
-            parts.append(Word(f" is {rule.condition.words}"))
-            if rule.condition.than is not None:
-                parts += [Word(" that of "), letters[rule.condition.than]]
+        for place, part in enumerate(rule.parts):
+            parts += [*([Word(" and ")] if place else []), *self._part(part, letters)]
         return _sentence([*parts, Word(", then "), *head])
 
     def _short_rule(self, rule: Rule) -> Words | None:
@@ -117,9 +110,7 @@ class Wording:
         steps, head = find_steps(rule), rule.head.relation
         if isinstance(rule.head.subject, Constant) or isinstance(rule.head.object, Constant) or not self._is_noun(head):
             return None
-        if rule.condition is not None:
-            return None
-        handed_on = len(steps) > 1 and steps[-1] == (head, True) and not is_chain(rule)
+        handed_on = len(steps) == rule.length > 1 and steps[-1] == (head, True) and not is_chain(rule)
         if not handed_on or not all(self._is_noun(relation) for relation, _ in steps):
             return None
         (by, forward), same = steps[0], Word(self.relation(head), "relation")
@@ -137,27 +128,27 @@ class Wording:
             return *shared, Word(" have the same "), same, Word(".")
         return None
 
-    def _atom(self, atom: Atom, letters: dict[Term, Word]) -> Words:
-        subject, object = (self._term(term, letters) for term in (atom.subject, atom.object))
-        if isinstance(atom.object, Constant) and atom.object.is_self:
-            object = Word("itself")
-        if isinstance(atom.subject, Constant) and atom.subject.is_self:
-            subject = object
-        return self._clause(atom.relation, subject, object)
+    def _part(self, part: Part, letters: dict[Term, Word]) -> Words:
+        subject, *rest = (self._piece(piece, letters) for piece in (part.subject, *part.object_words))
+        return self._clause(part.relation, rest[0] if part.subject == SELF else subject, rest, is_value=part.is_value)
 
-    def _term(self, term: Term, letters: dict[Term, Word]) -> Word:
-        return Word(self.entity(term.label), "entity") if isinstance(term, Constant) else letters[term]
+    def _piece(self, piece: str | Term, letters: dict[Term, Word]) -> Word:
+        if isinstance(piece, str) or piece == SELF:
+            return Word(piece if isinstance(piece, str) else "itself")
+        return Word(self.entity(piece.label), "entity") if isinstance(piece, Constant) else letters[piece]
 
-    def _clause(self, label: str, subject: Word, object: Word) -> Words:
-        """Return "A borders B" or "the capital of A is B", whichever the name of the relation asks for."""
+    def _clause(self, label: str, subject: Word, object: Sequence[Word], *, is_value: bool = False) -> Words:
+        """Return "A borders B" or "the capital of A is B", whichever the name of the relation asks for; the latter for
+        values.
+        """
         relation = Word(self.relation(label), "relation")
-        if not self._is_noun(label):
-            return subject, Word(" "), relation, Word(" "), object
-        if object == SOMETHING:
+        if not (is_value or self._is_noun(label)):
+            return subject, Word(" "), relation, Word(" "), *object
+        if object[0] == SOMETHING:
             return subject, Word(" has any "), relation
         if subject == SOMETHING:
-            return object, Word(" is the "), relation, Word(" of something")
-        return Word("the "), relation, Word(" of "), subject, Word(" is "), object
+            return *object, Word(" is the "), relation, Word(" of something")
+        return Word("the "), relation, Word(" of "), subject, Word(" is "), *object
 
     def _is_noun(self, label: str) -> bool:
         return is_noun(self.relation(label))
@@ -176,8 +167,7 @@ def _letters(rule: Rule) -> dict[Term, Word]:
 
     A variable that occurs only once is "something".
     """
-    terms = [term for atom in (*rule.body, rule.head) for term in (atom.subject, atom.object)]
-    terms += [] if rule.condition is None else [rule.condition.variable]
+    terms = [term for part in (*rule.parts, rule.head) for term in part.terms]
     counts = Counter(terms)
     letters: dict[Term, Word] = {}
     for term in terms:

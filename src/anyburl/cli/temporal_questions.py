@@ -16,10 +16,11 @@ from anyburl.base.checking import parse_texts
 from anyburl.base.errors import DataError, OptionError, counted
 from anyburl.base.files import lines_of
 from anyburl.cli.arguments import Data, Json, Quiet, Rules, Threads, UnusedSeed, one_of
+from anyburl.cli.check import write_table
 from anyburl.cli.evaluate import RANKED_IN, check_rankings_file
 from anyburl.cli.notes import Slow, note_console, print_json, print_whole, result_console
 from anyburl.cli.tables import metrics_table, seconds_line
-from anyburl.cli.temporal.opening import PANEL, Time, TimedAggregation, apply_reviews, open_history
+from anyburl.cli.temporal_runs import PANEL, Time, TimedAggregation, apply_reviews, open_history
 from anyburl.temporal.options import FILTERS, STEPS, TIES
 
 if TYPE_CHECKING:
@@ -389,17 +390,7 @@ def _check_facts_file(out: str) -> None:
 
 def _write_facts(facts: Any, out: str) -> None:
     """Write a frame of facts by the suffix of a file; - is standard output, with tabs."""
-    from anyburl.base.writing import replacing
-
     if out == "-":
         sys.stdout.write(facts.write_csv(separator="\t"))
-        return
-    suffix = Path(out).suffix.lower()
-    with replacing(Path(out)) as unfinished:
-        match suffix:
-            case ".parquet":
-                facts.write_parquet(unfinished)
-            case ".jsonl":
-                facts.write_ndjson(unfinished)
-            case _:
-                facts.write_csv(unfinished, separator="," if suffix == ".csv" else "\t")
+    else:
+        write_table(facts, Path(out))

@@ -1,7 +1,7 @@
-"""Conditions of rules on numbers, dates and booleans, and their text.
+"""The parts of a rule, atoms and conditions, each of which can tell its text, its words and the fact it stands for.
 
-A unary rule may bound a value, `size(A) >= 10, size(A) < 20`; a binary rule may compare the values that its two ends
-have of an attribute, `from(X) < from(Y)`.
+A condition is on numbers, dates or booleans: a unary rule may bound a value, `size(A) >= 10, size(A) < 20`; a binary
+rule may compare the values that its two ends have of an attribute, `from(X) < from(Y)`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,15 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import ClassVar
 
 from anyburl.base.errors import RuleError, quoted
-from anyburl.data.attributes import AttributeKind, format_value, parse_value
+from anyburl.data.attributes import AttributeKind, attributes_of, format_value, parse_value
+from anyburl.data.vocabulary import SELF_TOKEN, Vocabulary
+
+OpenFact = tuple[str | None, str, str | None]
+"""Subject, relation and object by their labels; None is anything."""
 
 COMPARED = {"<": (1.0, 2.0), "=": (0.0, 1.0), ">": (-1.0, 0.0)}
 """Comparisons as bounds: of 1, 0 or -1, as the second value is larger than the first, the same or smaller."""
@@ -47,6 +53,78 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class Constant:
+    """An entity by its label, which may be any text; the token `self` is `SELF`, which equals no label."""
+
+    label: str
+    is_self: bool = False
+
+    def __post_init__(self) -> None:
+        check_text("the label of a constant", self.label)
+
+    def __str__(self) -> str:
+        return self.label
+
+
+SELF = Constant(SELF_TOKEN, is_self=True)
+"""Stands for the other argument: h(X, self) is h(X, X). No entity can be confused with it."""
+
+Term = Variable | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A relation between two terms."""
+
+    relation: str
+    subject: Term
+    object: Term
+    is_value: ClassVar[bool] = False  # it is a fact
+
+    def __post_init__(self) -> None:
+        check_text("the relation of an atom", self.relation)
+        for term in self.terms:
+            if not isinstance(term, Variable | Constant):
+                raise RuleError(f"expected a Variable or a Constant as an argument of an atom, got {quoted(term)}")
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return self.subject, self.object
+
+    @property
+    def object_words(self) -> tuple[str | Term, ...]:
+        """What a sentence says after the subject and the relation."""
+        return (self.object,)
+
+    def text(self, relation: Callable[[str], str] = str, entity: Callable[[str], str] = str) -> str:
+        """Return the atom with its labels written by two functions, such as escaped, or as names."""
+        written = (entity(term.label) if isinstance(term, Constant) and term != SELF else term for term in self.terms)
+        return f"{relation(self.relation)}({','.join(map(str, written))})"
+
+    def fact(self, entities: Mapping[Term, int], vocabulary: Vocabulary, *, with_values: bool = True) -> OpenFact:
+        """Return the fact that the atom is for some entities, -1 for anything; `self` is the other one."""
+        subject, object = (entities[term] for term in self.terms)
+        subject, object = (
+            object if subject == vocabulary.self_id else subject,
+            subject if object == vocabulary.self_id else object,
+        )
+        return _label(vocabulary, subject), self.relation, _label(vocabulary, object)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def other(self, term: Term) -> Term | None:
+        """Return the argument across from `term`, or None if `term` is not an argument."""
+        if self.subject == term:
+            return self.object
+        return self.subject if self.object == term else None
+
+
+def _label(vocabulary: Vocabulary, entity: int) -> str | None:
+    return vocabulary.entity_label(entity) if 0 <= entity < vocabulary.n_entities else None
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """Bounds on an attribute of a variable: it has a value v with low <= v < high.
 
@@ -61,6 +139,7 @@ class Condition:
     high: float = math.inf
     kind: AttributeKind = field(default=AttributeKind.NUMBER, compare=False)  # how bounds are written
     than: Variable | None = None
+    is_value: ClassVar[bool] = True  # it is not a fact between entities
 
     def __post_init__(self) -> None:
         check_text("the attribute of a condition", self.attribute)
@@ -113,13 +192,51 @@ class Condition:
         than = self.than and names[self.than]
         return replace(self, variable=names[self.variable], than=than)
 
-    def text(self, attribute: str) -> str:
-        """Return the condition with the attribute under another name, such as an escaped one."""
-        sides = [(operator, bound if self.than is None else f"{attribute}({bound})") for operator, bound in self.bounds]
-        return ", ".join(f"{attribute}({self.variable}) {operator} {side}" for operator, side in sides)
+    @property
+    def relation(self) -> str:
+        """The attribute, as the relation between an entity and its value."""
+        return self.attribute
+
+    @property
+    def subject(self) -> Variable:
+        return self.variable
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (self.variable,) if self.than is None else (self.variable, self.than)
+
+    @property
+    def object_words(self) -> tuple[str | Term, ...]:
+        """What a sentence says after "the size of X is"."""
+        return (self.words,) if self.than is None else (f"{self.words} that of ", self.than)
+
+    def text(self, relation: Callable[[str], str] = str, entity: Callable[[str], str] = str) -> str:
+        """Return the condition with the attribute written by a function, such as escaped, or as a name."""
+        name = relation(self.attribute)
+        sides = [(operator, bound if self.than is None else f"{name}({bound})") for operator, bound in self.bounds]
+        return ", ".join(f"{name}({self.variable}) {operator} {side}" for operator, side in sides)
+
+    def fact(self, entities: Mapping[Term, int], vocabulary: Vocabulary, *, with_values: bool = True) -> OpenFact:
+        """Return the value of an entity that satisfies the condition, beside the condition, in the place of an object;
+        without values, as where there are none, only the condition.
+        """
+        labels = {term: _label(vocabulary, entities[term]) for term in self.terms}
+        shown = "".join(piece if isinstance(piece, str) else str(labels[piece]) for piece in self.object_words)
+        if with_values:
+            known = attributes_of(vocabulary)[self.attribute]
+            pairs = product(*(known.values_of(entities[term]).tolist() for term in self.terms))
+            values = [known.format(value) for value in next(pair for pair in pairs if self.holds(*pair))]
+            if self.than is not None:
+                shown = f"{values[0]}, {self.words} {values[1]} of {labels[self.than]}"
+            elif values[0] != self.words:  # true
+                shown = f"{values[0]}, {self.words}"
+        return labels[self.variable], self.attribute, shown
 
     def __str__(self) -> str:
-        return self.text(self.attribute)
+        return self.text()
+
+
+Part = Atom | Condition
 
 
 def parse_conditions(body: str, read: Callable[[str], str]) -> tuple[str, Condition | None]:

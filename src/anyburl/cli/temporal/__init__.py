@@ -1,1 +1,0 @@
-"""The commands on facts with times and on runs with temporal rules."""
