@@ -197,10 +197,19 @@ class Leaf(NamedTuple):
 
 def empty_walk(n_entities: int, longest: int) -> TrieWalk:
     """Return the buffers of one worker for bodies up to length `longest`."""
-    columns = [np.zeros(longest + 1, np.int64) for _ in range(6)]
-    levels = empty_levels(n_entities + 1, longest, sides=longest + 1)
-    body, ends = np.zeros(MAX_LENGTH, np.int32), np.zeros(n_entities + 1, np.int64)
-    return TrieWalk(np.zeros(1, np.int64), levels, *columns, body, ends)
+    columns = [np.zeros(longest + 1, np.int64) for _ in range(5)]
+    return TrieWalk(
+        clock=np.zeros(1, np.int64),
+        levels=empty_levels(n_entities + 1, longest, sides=longest + 1),
+        clocks=columns[0],
+        n_nodes=columns[1],
+        next_child=columns[2],
+        end_child=columns[3],
+        steps=columns[4],
+        n_linked=np.zeros(1, np.int64),
+        body=np.zeros(MAX_LENGTH, np.int32),
+        ends=np.zeros(n_entities + 1, np.int64),
+    )
 
 
 def empty_firings(room: int) -> FiringArrays:
