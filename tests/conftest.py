@@ -51,19 +51,35 @@ SLOW_FILES = (
 """The files that take longest, most of it waiting for other processes."""
 
 
-COMPILE_KERNELS = Path(__file__).parents[1] / "scripts" / "compile_kernels.py"
+TESTS = Path(__file__).parent
+COMPILE_KERNELS = TESTS.parent / "scripts" / "compile_kernels.py"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile kernels before all tests are run by several workers: each worker would compile nearly all of them."""
+    """Compile kernels and test files before all tests are run by several workers: each would compile all of them."""
     starts_workers = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
     runs_all = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.collectonly
-    if not (starts_workers and runs_all) or INTERPRETED:
+    if not (starts_workers and runs_all):
         return
-    if not (is_compiled("kernel.harvest") and is_compiled("kernel.answer")):
-        halves = [subprocess.Popen([sys.executable, COMPILE_KERNELS, half]) for half in ("learning", "reasoning")]
-        for half in halves:
-            half.wait()
+    for programs in (_compile_kernels(), _compile_tests()):
+        running = [subprocess.Popen([sys.executable, *program], stdout=subprocess.DEVNULL) for program in programs]
+        for program in running:
+            program.wait()
+
+
+def _compile_kernels() -> list[list[str]]:
+    """Return the programs that compile each half of the kernels; none if they are compiled."""
+    if INTERPRETED or (is_compiled("kernel.harvest") and is_compiled("kernel.answer")):
+        return []
+    return [[str(COMPILE_KERNELS), half] for half in ("learning", "reasoning")]
+
+
+def _compile_tests() -> list[list[str]]:
+    """Return the programs that compile each half of the tests, with pytest's assertions; none if they are compiled."""
+    if sys.dont_write_bytecode or any((TESTS / "web" / "__pycache__").glob("test_*.pyc")):
+        return []
+    folders = sorted(str(folder) for folder in TESTS.iterdir() if any(folder.rglob("test_*.py")))
+    return [["-m", "pytest", "--collect-only", "-qq", "-n", "0", *folders[half::2]] for half in (0, 1)]
 
 
 # What is collected stays: to look for garbage among it takes seconds.

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from anyburl.temporal.rules import TemporalRules
     from anyburl.tools.doctor.examine import examine
     from anyburl.tools.doctor.findings import Finding, Report
-    from anyburl.tools.export.export import ExportReport, export_rules
+    from anyburl.tools.exporting import ExportReport, export_rules
     from anyburl.tools.options import DoctorOptions, ExportOptions, PublishOptions, ReportOptions
     from anyburl.tools.publishing import plan_publishing, publish
     from anyburl.tools.report.files import write_theory
@@ -90,7 +90,7 @@ _HOMES = {
     "DoctorOptions": "tools.options",
     "Explanation": "reasoning.explanation.explain",
     "ExportOptions": "tools.options",
-    "ExportReport": "tools.export.export",
+    "ExportReport": "tools.exporting",
     "Finding": "tools.doctor.findings",
     "InvalidOptionError": "base.errors",
     "LearnOptions": "learning.options",
@@ -134,7 +134,7 @@ _HOMES = {
     "evaluate": "reasoning.shortcuts",
     "examine": "tools.doctor.examine",
     "explain": "reasoning.shortcuts",
-    "export_rules": "tools.export.export",
+    "export_rules": "tools.exporting",
     "format_rule": "rules.rule",
     "learn": "models.distilling.keeping",
     "left_out_rules": "models.distilling.saving",

@@ -55,9 +55,14 @@ def test_the_shell_completes_data_sets_of_ones_own(run: Any, tmp_path: Path) -> 
     assert complete(run, "anyburl evaluate runs/x --data u", ANYBURL_DATA=str(tmp_path)) == ["umls"]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_can_be_installed(run: Any, shell: str) -> None:
-    assert "anyburl" in run("--show-completion", shell).stdout
+SIGNS = {"bash": "complete -o default -F", "zsh": "#compdef anyburl", "fish": "complete --command anyburl"}
+
+
+@pytest.mark.parametrize("shell", SIGNS)
+def test_completion_can_be_installed(run: Any, shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests may be started by a program that is no shell."""
+    monkeypatch.setattr("shellingham.detect_shell", lambda: (shell, f"/bin/{shell}"))
+    assert SIGNS[shell] in run("--show-completion").stdout
 
 
 def test_a_mistyped_run_folder_is_answered_with_one_like_it(run: Any, geo_run: Path) -> None:

@@ -51,6 +51,15 @@ def test_the_choice_does_not_depend_on_the_order_of_the_rules(geo_run: Path) -> 
     assert list(first.rules.texts()) == list(second.rules.texts())
 
 
+def test_many_rules_are_the_first_in_order_by_more_facts(geo_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distil, "MOST_WEIGHED", 100)
+    monkeypatch.setattr(distil, "_Pool", None)  # nothing is weighed
+    distilled = anyburl.Reasoner(RuleSet.load(geo_run), anyburl.load_dataset("geo")).distil(rules=500)
+    assert len(distilled.rules) == 500
+    assert distilled.quality == dict(distilled.curve)[500] > 0.9
+    assert [distil.facts_for(n) for n in (None, 1_000, 5_000, 200_000)] == [32_000, 32_000, 100_000, 150_000]
+
+
 def test_the_rules_that_a_kept_one_stands_for_can_be_asked_for(distilled_run: Path) -> None:
     kept = RuleSet.load(distilled_run)
     row = int(np.argmax(kept.stands_for))
@@ -114,10 +123,12 @@ def test_learn_keeps_what_matters_of_many_rules_and_all_if_told_so(
     assert every["rules"] == every["found"]
     for module in ("keeping", "distil"):
         monkeypatch.setattr(f"anyburl.models.distilling.{module}.MANY_RULES", 1_000)
+    monkeypatch.setattr("anyburl.learning.best.MANY", 100)
     monkeypatch.setattr(keeping, "FACTS", 1_500)
     monkeypatch.setattr(keeping, "RULES_AT_A_TIME", 3_000)
     kept = run_json(*learn, tmp_path / "kept")
     assert kept["found"] == every["rules"] > 2 * kept["rules"]
+    assert (tmp_path / "kept" / "best.json").is_file()  # `rules` reads nothing else
     rules, all_rules = RuleSet.load(tmp_path / "kept"), RuleSet.load(tmp_path / "paper")
     assert set(rules.texts()) < set(all_rules.texts())
     assert rules.counts_by_type()["B"] == all_rules.counts_by_type()["B"]

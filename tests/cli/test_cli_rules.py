@@ -11,6 +11,7 @@ import pytest
 
 from anyburl import RuleSet
 from anyburl.cli import rules as cli_rules
+from anyburl.cli.rule_filters import Measuring
 from anyburl.learning import best
 
 FOREIGN = """# a comment
@@ -195,5 +196,7 @@ def test_the_best_rules_of_a_large_run_are_read_from_a_small_file(
     with monkeypatch.context() as patch:
         patch.setattr(cli_rules, "load_rules_argument", None)  # nothing else is read
         assert [run_json("rules", folder, *request) for request in requests] == expected
+        patch.setattr(Measuring, "representatives", None)
+        assert run_json("rules", folder) == expected[0]
     RuleSet.load(folder).slice(0, 500).save(folder / "rules.parquet")
     assert run_json("rules", folder)["total"] == 500  # what is kept is that of other rules

@@ -15,7 +15,7 @@ import anyburl
 from anyburl import RuleType
 from anyburl.bodies import arrays
 from anyburl.rules.types import FORMS, KINDS, TYPE_OF_END, End
-from anyburl.tools.export.export import export_rules
+from anyburl.tools.exporting import export_rules
 from anyburl.tools.options import LANGUAGES
 from rules.samples import make_rules
 

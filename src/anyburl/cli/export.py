@@ -29,7 +29,7 @@ from anyburl.tools.options import LANGUAGES, ExportOptions, options_for
 
 if TYPE_CHECKING:
     from anyburl.rules.ruleset import RuleSet
-    from anyburl.tools.export.export import ExportReport
+    from anyburl.tools.exporting import ExportReport
 
 NAME = "export"
 EXAMPLE = (
@@ -89,7 +89,7 @@ def command(
 
 
 def _write(rules: RuleSet, file: str, options: ExportOptions, notes: PlainConsole) -> ExportReport:
-    from anyburl.tools.export.export import open_export, write_exported_rules
+    from anyburl.tools.exporting import open_export, write_exported_rules
 
     if file == STANDARD_OUTPUT:
         return write_exported_rules(rules, sys.stdout, options)

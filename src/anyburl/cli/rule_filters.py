@@ -79,7 +79,7 @@ class Measuring:
         if self._data is None and len(rules) >= MANY and folder.is_dir():
             doing = "keeping the best rules, so that they are shown at once next time", "kept the best rules"
             with suppress(AnyburlError, OSError), Slow(self._notes, *doing):
-                write_best(folder, rules, self._train())
+                write_best(folder, rules, self._train(), self.representatives)
 
     def representatives(self, rules: RuleSet) -> list[int]:
         """Return for each rule, best first, the row of the first that says nearly the same."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,8 +61,9 @@ def command(
     found = _kept(rules, wanted, n_looked_at, readable, at) if data is None else None
     found = found or _read(rules, wanted, n_looked_at, readable, measuring, notes, at=at, escaped=escaped)
     best, alike = (found.best.slice(0, top), None)
-    if folds and found.sort != "worth":
-        best, alike = _folded(found.best, measuring, top)
+    if folds and found.sort != "worth" and len(best):
+        first = found.alike or measuring.representatives(found.best)
+        best, alike = _folded(found.best, first, top)
     if measures or any(name in best.measures for name in wanted.least):
         best = measuring.add(best, wanted.least)
     if json:
@@ -77,12 +79,16 @@ def command(
 
 @dataclass(frozen=True)
 class ShownRules:
-    """The best rules that match, best first, of how many; and what they are sorted by."""
+    """The best rules that match, best first, of how many; and what they are sorted by.
+
+    `alike` are the rows of the first that say nearly the same as each, if that was kept.
+    """
 
     best: RuleSet
     n_matching: int
     n_rules: int
     sort: str
+    alike: tuple[int, ...] = ()
 
 
 def _kept(rules: str, wanted: RuleFilters, n: int, names: NamesByLabel, at: float | None) -> ShownRules | None:
@@ -103,7 +109,9 @@ def _kept(rules: str, wanted: RuleFilters, n: int, names: NamesByLabel, at: floa
         part, n_matching = part.filter(relation=label), kept.by_relation.get(label, 0)
     sort = wanted.sort or kept.default_order
     best = part.top(n, sort)
-    return ShownRules(best if sort == "surprise" else best.replace(surprise=None), n_matching, kept.n_rules, sort)
+    alike = kept.alike[: len(best)] if sort == kept.default_order and wanted.relation is None else ()
+    best = best if sort == "surprise" else best.replace(surprise=None)
+    return ShownRules(best, n_matching, kept.n_rules, sort, alike)
 
 
 def _read(
@@ -132,11 +140,11 @@ def _read(
     return ShownRules(matching.top(n, sort, smoothing=wanted.smoothing), len(matching), len(everything), sort)
 
 
-def _folded(best: RuleSet, measuring: Measuring, top: int) -> tuple[RuleSet, list[int]]:
-    """Return the first rules that do not say nearly the same as an earlier one, and how many others each stands for."""
-    if not len(best):
-        return best, []
-    first = measuring.representatives(best)
+def _folded(best: RuleSet, first: Sequence[int], top: int) -> tuple[RuleSet, list[int]]:
+    """Return the first rules that do not say nearly the same as an earlier one, and how many others each stands for.
+
+    `first` has for each rule the row of the first that says nearly the same.
+    """
     counts = Counter(first)
     rows = [row for row in range(len(best)) if first[row] == row][:top]
     return best.take(rows), [counts[row] - 1 for row in rows]

@@ -238,6 +238,7 @@ def run_session(
 
     If the run is learned anew, `replacing` is its folder, which stays as it was if that is interrupted.
     """
+    from anyburl.cli.rule_filters import Measuring  # which imports this module
     from anyburl.learning.engines.threads import warm_up_learning
 
     n_relations, has_values = dataset.vocabulary.n_relations, not dataset.attributes.empty
@@ -250,6 +251,7 @@ def run_session(
         notes.say(f"interrupted after {learner.elapsed:.1f} s: {replacing} is as it was before", "yellow")
         raise KeyboardInterrupt
     rules = _finish(learner, recorder, notes, replacing, _keeping(dataset, learner, notes))
+    Measuring(str(recorder.run.path), None, options.threads, notes).write_best(rules)
     session = Session(learner, recorder, rules)
     tell("saved", run=str(recorder.run.path), rules=len(rules), stopped_by=learner.stopped_by)
     _remark_end(session, notes)

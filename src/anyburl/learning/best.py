@@ -1,19 +1,21 @@
 """The best rules of a large run, kept in a small file beside all of them, so that they can be shown at once.
 
     best.parquet  rules that are among the best of all, or of their relation, by one of the orders; with their surprise
-    best.json     the seal of the rules.parquet that they are from, how many rules it holds, and how many are kept
+    best.json     the seal of the rules.parquet that they are from, how many rules it holds, how many are kept, and
+                  which of the first by the default order say nearly the same
 
-The best of all that are kept, by any of the orders, are the best of all rules by that order.
+The best of all that are kept, by any of the orders, are the best of all rules by that order. To read them imports no
+compiler: that would take as long as all the rest.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +23,21 @@ from numpy.typing import NDArray
 from anyburl.base.errors import AnyburlError, RunError
 from anyburl.base.sealed import read_seal
 from anyburl.base.writing import replace_text
-from anyburl.bodies.rescore import surprises, surprising_rows
-from anyburl.data.table import TripleTable
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.stored import graph_of
 from anyburl.rules.columns import SMOOTHING, RuleColumns
 from anyburl.rules.files.parquet import read_rules_parquet
 from anyburl.rules.files.run_folder import RULES, part_files
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.selection import best_rows
 
+if TYPE_CHECKING:
+    from anyburl.data.table import TripleTable
+    from anyburl.graph.arrays import GraphArrays
+
 BEST, ABOUT = "best.parquet", "best.json"
-MANY = 1_000_000
+MANY = 100_000
 """Rules from which on the best are kept: fewer are read in a moment."""
+FOLDED = 1_000
+"""Rules by the default order that are compared with each other when the best are kept."""
 
 ORDERS = ("confidence", "support", "value", "predictions", "worth")
 
@@ -47,6 +51,8 @@ class BestRules:
     by_relation: dict[str, int]
     overall: int
     of_a_relation: int
+    alike: tuple[int, ...]
+    """For the first rules by the default order, the row of the first that says nearly the same."""
 
     @property
     def default_order(self) -> str:
@@ -66,9 +72,13 @@ def read_best(folder: Path) -> BestRules | None:
         about = json.loads((folder / ABOUT).read_text("utf-8"))
         if part_files(folder) or about["rules"] != read_seal(folder / RULES).hex():
             return None
-        numbers = (int(about[name]) for name in ("overall", "of_a_relation"))
         return BestRules(
-            read_rules_parquet(folder / BEST)[0], int(about["total"]), dict(about["by_relation"]), *numbers
+            rules=read_rules_parquet(folder / BEST)[0],
+            n_rules=int(about["total"]),
+            by_relation=dict(about["by_relation"]),
+            overall=int(about["overall"]),
+            of_a_relation=int(about["of_a_relation"]),
+            alike=tuple(map(int, about["alike"])),
         )
     return None
 
@@ -79,8 +89,14 @@ MOST_OF_ALL_RELATIONS = 200_000
 Rows = NDArray[np.int64]
 
 
-def write_best(folder: Path, rules: RuleSet, table: TripleTable) -> None:
-    """Keep the best rules of a run folder; `table` is what they were learned from."""
+def write_best(folder: Path, rules: RuleSet, table: TripleTable, find_alike: Callable[[RuleSet], list[int]]) -> None:
+    """Keep the best rules of a run folder; `table` is what they were learned from.
+
+    `find_alike` returns for each of some rules, best first, the row of the first that says nearly the same.
+    """
+    from anyburl.bodies.rescore import surprises
+    from anyburl.graph.stored import graph_of
+
     rules = rules.with_vocabulary(table.vocabulary)
     n_relations = max(1, rules.vocabulary.n_relations)
     relations = (rules.head % n_relations).astype(np.uint16 if n_relations < 1 << 16 else np.int32)
@@ -95,10 +111,18 @@ def write_best(folder: Path, rules: RuleSet, table: TripleTable) -> None:
         "total": len(rules),
         "overall": OVERALL,
         "of_a_relation": n_each,
+        "alike": find_alike(few.top(FOLDED, "surprise")) if few.worth is None else [],
         "by_relation": {rules.vocabulary.relation_label(int(one)): int(counts[one]) for one in np.flatnonzero(counts)},
     }
-    few.save(folder / BEST)
+    _with_own_entities(few).save(folder / BEST)
     replace_text(folder / ABOUT, json.dumps(about) + "\n", RunError)
+
+
+def _with_own_entities(rules: RuleSet) -> RuleSet:
+    """Return rules over a vocabulary of the entities that they mention: most of what takes time to read."""
+    used = np.unique(np.concatenate([rules.head_constant, rules.body_constant]))
+    used = used[(used >= 0) & (used < rules.vocabulary.n_entities)]
+    return rules.with_vocabulary(replace(rules.vocabulary, entities=rules.vocabulary.entities.gather(used)))
 
 
 def _of_relations(rules: RuleSet, relations: NDArray[Any], graph: GraphArrays, n: int) -> Iterator[Rows]:
@@ -112,6 +136,8 @@ def _of_relations(rules: RuleSet, relations: NDArray[Any], graph: GraphArrays, n
 
 def _best_of(rules: RuleSet, rows: Rows | None, graph: GraphArrays, n: int) -> Iterator[Rows]:
     """Yield the rows of the n best of all rules, or of those at some rows, by each order."""
+    from anyburl.bodies.rescore import surprising_rows
+
     part = rules if rows is None else rules.take(rows)
     rows = np.arange(len(rules), dtype=np.int64) if rows is None else rows
     if len(part) <= n:

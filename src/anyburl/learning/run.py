@@ -26,7 +26,6 @@ from anyburl.data.dataset import Dataset, load_recorded
 from anyburl.data.sources import lasting_source
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.learning.best import MANY, write_best
 from anyburl.learning.learner import Span
 from anyburl.learning.options import ALL, LearnOptions
 from anyburl.learning.store import KeyFiles
@@ -205,8 +204,6 @@ class RunDirectory:
         rules.save(self.rules_file)
         write_keys()
         remove_parts(self.path)
-        if len(rules) >= MANY:
-            write_best(self.path, rules, self.load_train())
 
     def keep_snapshots(self, rules: RuleSet) -> None:
         """Write the snapshots of a killed run; `rules` are all the rules it found, in order."""

@@ -5,23 +5,28 @@ chosen.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from anyburl import Dataset, Reasoner
 from anyburl.learning.store import canonical_keys
 from anyburl.models.distilling.choosing import Evidence, order_by_gain
 from anyburl.models.distilling.contests import HARM
 from anyburl.models.distilling.known import KnownAnswers, Observer, in_answers
 from anyburl.ranking.index import to_scores
 from anyburl.ranking.queries import make_queries
-from ranked import Case, Judge, as_table, cases, make_ranker
+from kernels import examples, table_of
+from ranked import Case, Judge, as_table, cases, make_ranker, rule_set
 from reference.distilling import Rules, best_value, reciprocal_rank
 from reference.graph import Triple
 from reference.ranking import known_answers
+from reference.scoring import all_rules
+from reference.subsumption import is_more_general
+from strategies import SmallGraph, graphs
 
 pytestmark = pytest.mark.kernel
 
@@ -155,3 +160,22 @@ def test_each_rule_that_is_chosen_adds_the_most(values: list[dict[int, float]], 
         others = [gain for rule, gain in enumerate(gains) if rule not in order[:place]]
         assert place == len(order) or gains[order[place]] == max(others)
     assert sorted(order) == sorted({rule for of_rules in values for rule in of_rules})
+
+
+SIZES: list[dict[str, Any]] = [{"rules": 3}, {"rules": 12}, {"per_relation": 4}, {"quality": 0.9}]
+
+
+@settings(max_examples=examples(60))
+@given(graph=graphs(min_triples=8, max_triples=24), size=st.sampled_from(SIZES))
+def test_no_kept_rule_predicts_the_same_as_a_more_general_kept_one(graph: SmallGraph, size: dict[str, Any]) -> None:
+    n_entities, n_relations, triples = graph
+    counts = all_rules(triples, n_entities, n_relations, max_acyclic=2, max_grounded=2)
+    assume(counts)
+    every = rule_set(graph, [(rule, support, predictions) for rule, (predictions, support) in counts.items()])
+    train = table_of(graph)
+    nothing = train.from_ids(train.triples[:0], train.vocabulary)
+    kept = Reasoner(every, Dataset("drawn", train, nothing, nothing), threads=1).distil(**size).rules
+    rules = list(kept)
+    for row, special in enumerate(rules):
+        same = np.flatnonzero(kept.predictions == kept.predictions[row])
+        assert not [str(rules[other]) for other in same if is_more_general(rules[other], special)]

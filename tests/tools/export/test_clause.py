@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anyburl import parse_rule
-from anyburl.tools.export.languages import Clause, Scores, make_clause
+from anyburl.tools.export_languages import Clause, Scores, make_clause
 
 
 def said(text: str, *, object_identity: bool = True) -> str:

@@ -13,11 +13,10 @@ from anyburl import Dataset, RuleError, RuleSet
 from anyburl.data.names import Names
 from anyburl.tools.options import ReportOptions
 from anyburl.tools.report.files import theory_markdown
-from anyburl.tools.report.ideas import find_idea
 from anyburl.tools.report.page import theory_html
 from anyburl.tools.report.record import Theory, opening_text
 from anyburl.tools.report.theory import make_theory
-from anyburl.tools.report.words import Wording, chance, is_noun, plain_text, unique_names
+from anyburl.tools.report.words import Wording, chance, find_idea, is_noun, plain_text, unique_names
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,8 @@ class DistilOptions(Options):
         None,
         whole,
         2,
-        help="Look at this many known facts: those of the valid split, then of train. Defaults to 32,000, or to as "
-        "many as rules are to be kept.",
+        help="Look at this many known facts: those of the valid split, then of train. Defaults to 32,000, and to more "
+        "where many rules are to be kept: 100,000 for 5,000 rules or more, 150,000 for 200,000.",
         panel=EVIDENCE,
     )
     seed: int = option(0, whole, 0, help="Seed of the choice of facts.", panel=EVIDENCE)

@@ -11,7 +11,6 @@ from html import escape
 from anyburl.base.errors import counted
 from anyburl.reasoning.drawing import Drawing, Layers, Place, to_svg
 from anyburl.reasoning.explanation.page import STYLE
-from anyburl.tools.report.ideas import Idea
 from anyburl.tools.report.record import (
     HOW_TO_READ,
     Law,
@@ -28,7 +27,7 @@ from anyburl.tools.report.record import (
     size_text,
     values_words,
 )
-from anyburl.tools.report.words import Word
+from anyburl.tools.report.words import Idea, Word
 
 MOST_RELATIONS, MOST_LINKS, MOST_COLUMNS = 12, 14, 3
 ROUNDS = 8  # of sorting columns by what their relations are joined with

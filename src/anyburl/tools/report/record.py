@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from anyburl.base.errors import counted
 from anyburl.reasoning.explanation.record import Fact, Grounding
-from anyburl.tools.report.ideas import IDEAS, Idea
-from anyburl.tools.report.words import Word, Wording, Words, chance, plain_text
+from anyburl.tools.report.words import IDEAS, Idea, Word, Wording, Words, chance, plain_text
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,8 @@ from anyburl.reasoning.explanation.rule_examples import Example, examine_rule, t
 from anyburl.rules.columns import surprise
 from anyburl.rules.ruleset import RuleSet, one_rule
 from anyburl.tools.options import ReportOptions
-from anyburl.tools.report.ideas import find_idea
 from anyburl.tools.report.record import Case, Law, RelationTheory, Theory
-from anyburl.tools.report.words import Wording
+from anyburl.tools.report.words import Wording, find_idea
 
 Rows = NDArray[np.int64]
 Triples = NDArray[np.int32]

@@ -16,7 +16,7 @@ from anyburl.base.errors import DataError, OptionError
 from anyburl.base.files import at_home
 from anyburl.base.writing import replacing
 from anyburl.rules.ruleset import RuleSet
-from anyburl.tools.export.languages import (
+from anyburl.tools.export_languages import (
     Clause,
     CypherWriter,
     DatalogWriter,
