@@ -333,9 +333,12 @@ def main() -> None:
         return
     if chosen.what == "plain":
         tree, *names = chosen.data
-        figures = {name: measure_plain(Path(tree).resolve(), name, chosen.paths, chosen.rounds) for name in names}
-        budget = f"--paths {chosen.paths} --rounds {chosen.rounds}"
-        save("numbers-plain", figures, f"python benchmarks/bench_numbers.py plain TREE {' '.join(names)} {budget}")
+        path = HERE / "results" / "numbers-plain.json"
+        figures: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
+        for name in names:
+            figures[name] = measure_plain(Path(tree).resolve(), name, chosen.paths, chosen.rounds)
+            budget = f"--paths {chosen.paths} --rounds {chosen.rounds}"
+            save(path.stem, figures, f"python benchmarks/bench_numbers.py plain TREE {name} {budget}")
         return
     n_triples = int(chosen.data[0]) if chosen.data else 1_000_000
     save("numbers-planted", measure_planted(n_triples), f"python benchmarks/bench_numbers.py planted {n_triples}")

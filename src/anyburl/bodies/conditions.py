@@ -8,6 +8,7 @@ beside other bodies, so whole columns of entities, or of pairs, are looked at fo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -68,12 +69,20 @@ def edges_along(graph: GraphArrays, relation: int) -> tuple[Entities, Entities]:
     return near[kept], far[kept]
 
 
+class Lookup:
+    """The edges along directed relations and who has facts of them, found once each: conditions are many."""
+
+    def __init__(self, graph: GraphArrays) -> None:
+        self.edges = cache(partial(edges_along, graph))
+        self.owners = cache(partial(owners, graph))
+
+
 class Members:
     """Who satisfies the body of a rule with a condition: for each entity, by how many of its neighbours."""
 
     def __init__(
         self,
-        graph: GraphArrays,
+        lookup: Lookup,
         vocabulary: Vocabulary,
         body: NDArray[np.int32],
         low: float,
@@ -86,10 +95,10 @@ class Members:
         if len(steps) == 1:
             self.ways = has_value.astype(np.int64)
             return
-        near, far = edges_along(graph, int(steps[0]))
+        near, far = lookup.edges(int(steps[0]))
         kept = has_value[far] & ((near != far) | (not identity))
         self._near, self._far = near[kept], far[kept]
-        self.ways = np.bincount(self._near, minlength=graph.n_entities + 1)
+        self.ways = np.bincount(self._near, minlength=len(has_value))
 
     def without(self, constant: int) -> Entities:
         """Return the members that would not be if they, or the entity a step away, must not be `constant`."""
@@ -100,12 +109,14 @@ class Members:
         return np.union1d(own, through[self.ways[through] == 1])
 
 
-def members_of(graph: GraphArrays, rules: RuleColumns, row: int, *, object_identity: bool) -> Entities:
+def members_of(
+    graph: GraphArrays, rules: RuleColumns, row: int, *, object_identity: bool, lookup: Lookup | None = None
+) -> Entities:
     """Return the entities that satisfy the body of a rule with a condition, ascending."""
     assert rules.low is not None
     assert rules.high is not None
     body, low, high = rules.bodies[rules.body[row]], float(rules.low[row]), float(rules.high[row])
-    members = Members(graph, rules.vocabulary, body, low, high, object_identity)
+    members = Members(lookup or Lookup(graph), rules.vocabulary, body, low, high, object_identity)
     found = np.flatnonzero(members.ways).astype(np.int32)
     return np.setdiff1d(found, members.without(int(rules.head_constant[row]))) if object_identity else found
 
@@ -179,22 +190,29 @@ def comparison_holds(rules: RuleColumns, row: int, xs: Entities, ys: Entities) -
     return compares_as(rules.vocabulary, split_body(rules, row)[1], int(rules.low[row]), xs, ys)
 
 
-def count_conditional(graph: GraphArrays, rules: RuleColumns, *, object_identity: bool) -> ConditionalCounts:
+def count_conditional(
+    graph: GraphArrays, rules: RuleColumns, *, object_identity: bool, lookup: Lookup | None = None
+) -> ConditionalCounts:
     """Count predictions and support of rules that all have conditions; they have the ids of the graph."""
     known_attributes(rules.vocabulary, rules)
-    n = len(rules)
+    n, lookup = len(rules), lookup or Lookup(graph)
     counts = ConditionalCounts(
         np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int64), np.zeros(n, np.int64)
     )
-    _count_bounded(graph, rules, np.flatnonzero(~rules.is_binary), object_identity, counts)
+    _count_bounded(graph, lookup, rules, np.flatnonzero(~rules.is_binary), object_identity, counts)
     for body in np.unique(rules.body[rules.is_binary]):
         rows = np.flatnonzero(rules.is_binary & (rules.body == body))
-        _count_compared(graph, rules, rows, object_identity, counts)
+        _count_compared(graph, lookup, rules, rows, object_identity, counts)
     return counts
 
 
 def _count_compared(
-    graph: GraphArrays, rules: RuleColumns, rows: NDArray[np.int64], object_identity: bool, counts: ConditionalCounts
+    graph: GraphArrays,
+    lookup: Lookup,
+    rules: RuleColumns,
+    rows: NDArray[np.int64],
+    object_identity: bool,
+    counts: ConditionalCounts,
 ) -> None:
     """Count the binary rules at `rows`, which have one body."""
     assert rules.low is not None
@@ -208,12 +226,17 @@ def _count_compared(
                 counts.predictions[row] += len(some_xs)
                 counts.support[row] += np.count_nonzero(are_stated(graph, head, some_xs, some_ys))
                 back = int(inverses(rules.head[[row]], graph.n_relations)[0])
-                counts.having[row] += np.count_nonzero(np.isin(some_xs, owners(graph, head)))
-                counts.receiving[row] += np.count_nonzero(np.isin(some_ys, owners(graph, back)))
+                counts.having[row] += np.count_nonzero(np.isin(some_xs, lookup.owners(head)))
+                counts.receiving[row] += np.count_nonzero(np.isin(some_ys, lookup.owners(back)))
 
 
 def _count_bounded(
-    graph: GraphArrays, rules: RuleColumns, bounded: NDArray[np.int64], object_identity: bool, counts: ConditionalCounts
+    graph: GraphArrays,
+    lookup: Lookup,
+    rules: RuleColumns,
+    bounded: NDArray[np.int64],
+    object_identity: bool,
+    counts: ConditionalCounts,
 ) -> None:
     """Count the unary rules at the rows `bounded`."""
     if not len(bounded):
@@ -228,10 +251,10 @@ def _count_bounded(
     for first, places in zip(bounded[firsts], np.split(order, ends[:-1]), strict=True):
         rows = bounded[places]
         body, low, high = rules.bodies[rules.body[first]], float(rules.low[first]), float(rules.high[first])
-        members = Members(graph, rules.vocabulary, body, low, high, object_identity)
+        members = Members(lookup, rules.vocabulary, body, low, high, object_identity)
         n_members = int(np.count_nonzero(members.ways))
         for head in np.unique(rules.head[rows]):
-            of_head = owners(graph, int(head))
+            of_head = lookup.owners(int(head))
             n_having = int(np.count_nonzero(members.ways[of_head]))
             has_head = np.zeros(graph.n_entities + 1, np.bool_)
             has_head[of_head] = True

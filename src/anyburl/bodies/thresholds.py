@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.bodies.arrays import VALUE
-from anyburl.bodies.conditions import count_conditional, members_of
+from anyburl.bodies.conditions import Lookup, count_conditional, members_of
 from anyburl.bodies.kernel_values import (
     CHAIN,
     SMOOTHING,
@@ -350,19 +350,20 @@ def _counted(graph: GraphArrays, vocabulary: Vocabulary, found: Candidates, thre
     )
     if not n:
         return rules.replace(low=None, high=None, value_kind=None)
-    counts = count_conditional(graph, rules, object_identity=thresholds.object_identity)
+    lookup = Lookup(graph)
+    counts = count_conditional(graph, rules, object_identity=thresholds.object_identity, lookup=lookup)
     rules = rules.replace(predictions=counts.predictions, support=counts.support)
     confidence = rules.confidence()
     # The head's constant may have been the entity whose value decides: then little is left under object identity.
     chance = rules.predictions * _divergence(confidence, np.minimum(found.rates, 1 - 1e-12))
     kept = (rules.support >= thresholds.min_support) & (confidence >= thresholds.min_confidence)
     kept &= (confidence > found.rates) & (chance >= -CLEARLY)
-    rows = _right_where_they_decide(graph, rules, np.flatnonzero(kept), thresholds.object_identity)
+    rows = _right_where_they_decide(graph, lookup, rules, np.flatnonzero(kept), thresholds.object_identity)
     return rules.take(_best_of_each_head(rules, rows))
 
 
 def _right_where_they_decide(
-    graph: GraphArrays, rules: RuleSet, rows: NDArray[np.int64], object_identity: bool
+    graph: GraphArrays, lookup: Lookup, rules: RuleSet, rows: NDArray[np.int64], object_identity: bool
 ) -> NDArray[np.int64]:
     """Return those of the rules at `rows` that say something that surer rules do not say already.
 
@@ -373,23 +374,25 @@ def _right_where_they_decide(
     segments = find_segments(graph, rules.head_constant[rows], inverses(rules.head[rows], graph.n_relations))
     totals, touched = (np.zeros(len(graph.segment_relations), np.int32) for _ in range(2))
     right, confidences = np.zeros(len(rows), np.bool_), rules.confidence(SMOOTHING)[rows]
+    has_head = np.zeros(graph.n_entities + 1, np.bool_)
     for segment in np.unique(segments):
         stated = graph.targets[slice(*graph.segment_starts[segment : segment + 2])]
         stated = stated[stated < graph.n_entities]
+        has_head[stated] = True
         n_touched = total_heads(graph, stated, totals, touched)
         offsets = graph.segment_offsets[stated].astype(np.int64)
         own = range_rows(offsets, graph.segment_offsets[stated + 1] - offsets)
         having = np.bincount(graph.segment_relations[own], minlength=2 * graph.n_relations)
         for place in np.flatnonzero(segments == segment):
-            members = members_of(graph, rules, int(rows[place]), object_identity=object_identity)
+            members = members_of(graph, rules, int(rows[place]), object_identity=object_identity, lookup=lookup)
             others = np.empty(len(members))
             surest_confidences(graph, members, int(segment), totals, having, others)
             decides = others < confidences[place]
             if decides.any():
-                rate, expected = np.isin(members[decides], stated).mean(), others[decides].mean()
+                rate, expected = has_head[members[decides]].mean(), others[decides].mean()
                 chance = -np.count_nonzero(decides) * _divergence(np.array([rate]), np.array([expected]))[0]
                 right[place] = rate > expected and chance <= DECIDING
-        totals[touched[:n_touched]] = 0
+        totals[touched[:n_touched]], has_head[stated] = 0, False
     return rows[right]
 
 

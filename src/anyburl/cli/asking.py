@@ -1,7 +1,4 @@
-"""The options shared by all commands that ask questions.
-
-Opens rules for the commands that ask questions.
-"""
+"""Options shared by all commands that ask questions, and `RulesAndData`, which opens rules for them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""`anyburl demo`: learn from the built-in data, predict and explain, in under a minute.
+"""`anyburl demo`: learn from the built-in data, evaluate, predict and explain, in under a minute.
 
-Compiles kernels in another process while this one compiles others.
-
-What the demo shows of ranking: metrics on the test split, and some predictions with their proofs.
+Some kernels are compiled in another process while this one compiles others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Resolves RULES, DATA and RULES2 on the command line.
-
-Prompts for a user name and password when a server wants them and the environment has none.
-"""
+"""Resolves RULES, DATA and RULES2 on the command line, and prompts for credentials that a server requires."""
 
 from __future__ import annotations
 
@@ -70,7 +67,7 @@ INSTEAD = {
     "values that are no number, date or boolean": "`--attribute NAME=KIND` says what they are meant to be",
     "exact numbers and dates": "ranges take their place",
 }
-"""What else is to be said of what was left out."""
+"""Hints that follow the note on what was left out."""
 
 
 def existing_rules(rules: str, *, temporal: bool = False) -> Path:

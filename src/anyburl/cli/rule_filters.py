@@ -1,6 +1,6 @@
-"""The filters of `anyburl rules`, which other commands take as well.
+"""The filters of `anyburl rules`, which other commands take as well, and the measures that need the data.
 
-Measures that need the data, counted only for the rules that need them.
+Measures are counted only for the rules that need them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Tables of rules and of their numbers.
-
-Tables of metrics.
-"""
+"""Tables of rules, of their numbers, and of metrics."""
 
 from __future__ import annotations
 

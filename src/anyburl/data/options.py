@@ -1,9 +1,4 @@
-"""`ReadOptions`: how a graph is read where its files leave a choice.
-
-What reading finds in a graph besides its triples.
-
-Finds the columns of a table that hold the triples.
-"""
+"""`ReadOptions`: how a graph is read where its files leave a choice, what is gathered, which columns hold triples."""
 
 from __future__ import annotations
 

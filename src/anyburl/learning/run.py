@@ -41,7 +41,7 @@ LOCK = ".lock"
 def claim_run(folder: Path) -> Lock:
     """Become the writer of a run folder, until the lock is released or the process ends; refuse if there is one.
 
-    A file system without locks lets everybody in.
+    On a file system without locks, nobody is kept out.
     """
     path = folder / LOCK
     try:

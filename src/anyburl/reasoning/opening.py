@@ -59,7 +59,7 @@ def warn(note: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Front:
-    """Where warnings and notes go, and who watches what takes its time."""
+    """Where warnings and notes go, and what reports the progress of slow steps."""
 
     say: Callable[[str], None] = warn
     note: Callable[[str], None] = field(default=lambda note: None)

@@ -1,13 +1,9 @@
-"""`ReviewLog`: verdicts in an append-only file, one JSON line each; nothing is written through a link.
+"""`ReviewLog`: people's verdicts on facts in an append-only file, and the queue of predicted facts that wait for one.
 
-Any number of readers, tabs and processes may write to it at once. A line truncated by a crash affects no other: the
-next one starts on a new line.
-
-One verdict on one fact.
-
-Writes accepted facts as triple files.
-
-Predicted facts that nobody has judged yet, the best first, found within a time limit.
+A verdict is one JSON line; nothing is written through a link. Any number of readers, tabs and processes may write at
+once. A line truncated by a crash affects no other: the next one starts on a new line. Accepted facts can be written as
+triple files. The queue holds predicted facts that nobody has judged yet, the best first, as far as found within
+a time limit.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ class FactFile:
             lock.take()
         except BlockingIOError:
             raise DataError(f"{self.path} is being written by another process: wait, or choose another file") from None
-        except OSError:  # a system without locks of folders lets everybody in
+        except OSError:  # a system without locks of folders: nobody is kept out
             pass
         return lock
 

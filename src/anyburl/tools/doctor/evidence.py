@@ -56,15 +56,15 @@ class Kinds:
         A fit is the logarithm of how much likelier such an entity is at this place than anywhere; 0 where a place has
         too few entities to tell. Where the triples are `stated`, each is left out of what speaks for it.
         """
-        found = np.zeros((len(triples), 2))
+        fits = np.zeros((len(triples), 2))
         order = np.argsort(triples[:, 1], kind="stable")
         starts = offsets_of(triples[order, 1], self.n_relations)
         for end in (0, 1):
             for relation in np.flatnonzero(np.diff(starts)):
                 rows = order[starts[relation] : starts[relation + 1]]
                 place = int(relation) + end * self.n_relations
-                found[rows, end] = self._fit(place, triples[rows, 2 * end], stated=stated)
-        return found
+                fits[rows, end] = self._fit(place, triples[rows, 2 * end], stated=stated)
+        return fits
 
     def _fit(self, place: int, entities: NDArray[np.int32], *, stated: bool) -> Floats:
         members = self._by_kind[self._kind_offsets[place] : self._kind_offsets[place + 1]]
@@ -147,8 +147,8 @@ def log_odds_of_facts(
     of_wrong = _counts(np.searchsorted(edges, wrong), wrong_relations, n_relations, n_bins)
     odds, weights = _log_shares(of_right) - _log_shares(of_wrong), of_right + of_wrong + PRIOR / n_bins
     table = np.array([_rising(*row) for row in zip(odds, weights, strict=True)]).reshape(n_relations, n_bins)
-    found: Floats = table[right_relations, bins]
-    return found
+    log_odds: Floats = table[right_relations, bins]
+    return log_odds
 
 
 def _edges(scores: Floats) -> Floats:
@@ -205,13 +205,13 @@ class Functional:
     def relations(self) -> NDArray[np.bool_]:
         """Which relations are functional, or nearly so."""
         enough = self.n_questions >= FEWEST_QUESTIONS
-        found: NDArray[np.bool_] = enough & (self.n_single >= FUNCTIONAL * self.n_questions)
-        return found
+        is_functional: NDArray[np.bool_] = enough & (self.n_single >= FUNCTIONAL * self.n_questions)
+        return is_functional
 
     def breaking(self, relations: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which facts break a functional relation; `relations` are those of the rows of train."""
-        found: NDArray[np.bool_] = self.relations[relations] & (self.n_answers > 1)
-        return found
+        is_breaking: NDArray[np.bool_] = self.relations[relations] & (self.n_answers > 1)
+        return is_breaking
 
 
 def find_functional(facts: DatasetFacts, *, back: bool) -> Functional:
@@ -227,27 +227,27 @@ def find_functional(facts: DatasetFacts, *, back: bool) -> Functional:
 
 def check_functional(facts: DatasetFacts, both: list[Functional], top: int) -> list[Finding]:
     """Return, for either direction, the nearly functional relations and the facts that break them."""
-    return [finding for found in both for finding in _check(facts, found, top)]
+    return [finding for functional in both for finding in _check(facts, functional, top)]
 
 
-def _check(facts: DatasetFacts, found: Functional, top: int) -> list[Finding]:
-    relations = np.flatnonzero(found.relations)
+def _check(facts: DatasetFacts, functional: Functional, top: int) -> list[Finding]:
+    relations = np.flatnonzero(functional.relations)
     if not len(relations):
         return []
-    one, other = WORDS[found.back]
-    triples, breaking = facts.train, found.breaking(facts.train[:, 1])
+    one, other = WORDS[functional.back]
+    triples, breaking = facts.train, functional.breaking(facts.train[:, 1])
     words = counted(len(relations), "relation has", "relations have")
     sentence = f"{words} one {other} for (nearly) every {one}"
     if not breaking.any():
         labels = facts.relation_labels(relations[:top])
-        examples = pl.DataFrame({"relation": labels, f"{one}s": found.n_questions[relations[:top]]})
+        examples = pl.DataFrame({"relation": labels, f"{one}s": functional.n_questions[relations[:top]]})
         return [Finding.of("functional", Severity.NOTE, sentence, 0, examples)]
-    shares = found.n_single / np.maximum(found.n_questions, 1)
+    shares = functional.n_single / np.maximum(functional.n_questions, 1)
     rows = np.flatnonzero(breaking)
-    questions = questions_of(triples[rows], facts.n_relations, back=found.back)
+    questions = questions_of(triples[rows], facts.n_relations, back=functional.back)
     rows = rows[np.lexsort((questions, -shares[triples[rows, 1]]))][:top]
     examples = facts.labels(triples[rows]).with_columns(
-        pl.Series(f"{other}s of this {one}", found.n_answers[rows]),
+        pl.Series(f"{other}s of this {one}", functional.n_answers[rows]),
         pl.Series("share with one", shares[triples[rows, 1]].round(3)),
     )
     n = int(breaking.sum())

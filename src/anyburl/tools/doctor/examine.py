@@ -79,7 +79,7 @@ def examine(
     without them, rules are learned from train for `seconds`.
     """
     chosen = choose_options(DoctorOptions, options, keywords)
-    told = watch or (lambda doing, done, total: nullcontext())
+    watching = watch or (lambda doing, done, total: nullcontext())
     started, facts = time.monotonic(), DatasetFacts(load_dataset(data))
     if not len(facts.train):
         raise DataError(f"{facts.dataset.name} has no train facts to examine")
@@ -87,12 +87,12 @@ def examine(
     names, vocabulary = facts.dataset.names, facts.dataset.vocabulary
     only = None if chosen.relation is None else names.relation_id(chosen.relation, vocabulary)
     relations = facts.train[:, 1]
-    with told("comparing relations", "compared relations", None):
+    with watching("comparing relations", "compared relations", None):
         findings = _plain_checks(facts, chosen.top)
-    known = _rules(facts, rules, chosen, told)
+    known = _rules(facts, rules, chosen, watching)
     functional = [find_functional(facts, back=back) for back in (False, True)]
-    with told("judging facts", "judged facts", n_checked(len(facts.train))) as shown:
-        found = find_suspicion(
+    with watching("judging facts", "judged facts", n_checked(len(facts.train))) as shown:
+        suspicion = find_suspicion(
             facts,
             functional,
             known,
@@ -101,15 +101,17 @@ def examine(
             progress=shown.advance if shown else None,
         )
     findings += check_functional(facts, functional, chosen.top)
-    findings += check_types(facts, types, chosen.top) if types else check_kinds(facts, found, chosen.top)
+    findings += check_types(facts, types, chosen.top) if types else check_kinds(facts, suspicion, chosen.top)
     shown_facts = Shown(chosen.top, chosen.per_relation, only)
-    findings += check_conflicts(facts, functional, found, shown_facts)
-    findings += check_suspects(facts, functional, found, shown_facts)
+    findings += check_conflicts(facts, functional, suspicion, shown_facts)
+    findings += check_suspects(facts, functional, suspicion, shown_facts)
     findings.sort(key=lambda finding: list(CHECKS).index(finding.check))
     n_rules = None if known is None else len(known)
-    suspects = partial(suspects_frame, facts, functional, found, shown_facts.among(suspicious_rows(found), relations))
+    suspects = partial(
+        suspects_frame, facts, functional, suspicion, shown_facts.among(suspicious_rows(suspicion), relations)
+    )
     seconds = time.monotonic() - started
-    return Report(facts.dataset.name, tuple(findings), found.total, n_rules, seconds, facts, every_suspect=suspects)
+    return Report(facts.dataset.name, tuple(findings), suspicion.total, n_rules, seconds, facts, every_suspect=suspects)
 
 
 def _types(dataset: Dataset, given: str | None) -> str | None:

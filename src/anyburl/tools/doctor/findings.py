@@ -184,8 +184,8 @@ def cell_text(cell: Cell, names: Names) -> str:
 
 def in_order(findings: Sequence[Finding], checks: Checks) -> list[str]:
     """Return the checks that found nothing."""
-    found = {finding.check for finding in findings}
-    return [check for check in checks if check not in found]
+    with_findings = {finding.check for finding in findings}
+    return [check for check in checks if check not in with_findings]
 
 
 TABLES = """
@@ -214,11 +214,11 @@ def report_fragment(
     name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names, checks: Checks
 ) -> str:
     """Return the findings as one element, with its style: for pages and notebooks."""
-    rest, told = in_order(findings, checks), "".join(_finding(finding, names, checks) for finding in findings)
+    rest, sections = in_order(findings, checks), "".join(_finding(finding, names, checks) for finding in findings)
     quiet = f"<p>nothing found by: {escape(', '.join(rest))}</p>" if rest else ""
     return (
         f'<div class="anyburl"><style>{STYLE}{TABLES}</style><h1>{escape(name)}</h1>'
-        f"<p>{escape(sizes_text(sizes))}</p>\n{told}{quiet}</div>"
+        f"<p>{escape(sizes_text(sizes))}</p>\n{sections}{quiet}</div>"
     )
 
 

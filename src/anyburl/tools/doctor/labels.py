@@ -58,21 +58,21 @@ def find_label_faults(facts: DatasetFacts, top: int) -> list[Finding]:
 def _faulty(labels: pl.Series, kind: str, plural: str, top: int) -> list[Finding]:
     findings = []
     for fault, (severity, pattern) in FAULTS.items():
-        found = labels.filter(labels.str.contains(pattern))
-        if len(found):
-            verb = "has" if len(found) == 1 else "have"
-            sentence = f"{counted(len(found), kind, plural)} {verb} {fault} in the label: hard for {READERS[fault]}"
-            findings.append(Finding.of("labels", severity, sentence, len(found), _shown(found, top)))
+        faulty = labels.filter(labels.str.contains(pattern))
+        if len(faulty):
+            verb = "has" if len(faulty) == 1 else "have"
+            sentence = f"{counted(len(faulty), kind, plural)} {verb} {fault} in the label: hard for {READERS[fault]}"
+            findings.append(Finding.of("labels", severity, sentence, len(faulty), _shown(faulty, top)))
     return findings
 
 
 def _too_long(labels: pl.Series, kind: str, plural: str, top: int) -> list[Finding]:
-    found = labels.filter(labels.str.len_chars() > LONGEST)
-    if not len(found):
+    faulty = labels.filter(labels.str.len_chars() > LONGEST)
+    if not len(faulty):
         return []
-    verb = "has" if len(found) == 1 else "have"
-    sentence = f"{counted(len(found), kind, plural)} {verb} a label of more than {LONGEST} characters"
-    return [Finding.of("labels", Severity.WARNING, sentence, len(found), _shown(found.str.head(LONGEST), top))]
+    verb = "has" if len(faulty) == 1 else "have"
+    sentence = f"{counted(len(faulty), kind, plural)} {verb} a label of more than {LONGEST} characters"
+    return [Finding.of("labels", Severity.WARNING, sentence, len(faulty), _shown(faulty.str.head(LONGEST), top))]
 
 
 def _alike(labels: pl.Series, plural: str, top: int) -> list[Finding]:
@@ -171,7 +171,7 @@ def check_ambiguous(facts: DatasetFacts, top: int) -> list[Finding]:
     """
     triples, words = facts.every, facts.dataset.vocabulary
     n_as_subject = np.bincount(triples[:, 0], minlength=facts.n_entities)
-    found, n_labels = [], 0
+    faulty, n_labels = [], 0
     for relation in range(facts.n_relations):
         own = triples[triples[:, 1] == relation]
         objects = np.unique(own[:, 2])
@@ -186,11 +186,11 @@ def check_ambiguous(facts: DatasetFacts, top: int) -> list[Finding]:
         label, other = words.relation_label(relation), words.relation_label(int(np.bincount(others).argmax()))
         such = ", ".join(words.entity_label(int(entity)) for entity in worst)
         advice = f"tell them apart, as in {label}:{words.entity_label(int(worst[0]))}"
-        found.append((label, len(objects), len(both), such, other, advice))
-    if not found:
+        faulty.append((label, len(objects), len(both), such, other, advice))
+    if not faulty:
         return []
     names = ["relation", "objects", "also subjects", "such as", "subjects of", "what to do"]
-    table = pl.DataFrame(found, schema=names, orient="row").sort("also subjects", descending=True)
+    table = pl.DataFrame(faulty, schema=names, orient="row").sort("also subjects", descending=True)
     words_of = counted(n_labels, "label seems", "labels seem")
     sentence = f"{words_of} to stand for two sorts of things: other objects of the relation have no facts of their own"
     return [Finding.of("ambiguous", Severity.WARNING, sentence, n_labels, table.head(top))]

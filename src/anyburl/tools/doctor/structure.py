@@ -33,8 +33,8 @@ def overlaps(facts: DatasetFacts) -> pl.DataFrame:
     same = forward.join(forward.rename({"left": "right"}), on="pair").filter(pl.col("left") < pl.col("right"))
     turned = forward.join(backward, on="pair").filter(pl.col("left") <= pl.col("right"))
     counts = [
-        found.group_by("left", "right").agg(pl.len().cast(pl.Int64).alias("shared")).with_columns(reversed=pl.lit(way))
-        for found, way in ((same, False), (turned, True))
+        pairs.group_by("left", "right").agg(pl.len().cast(pl.Int64).alias("shared")).with_columns(reversed=pl.lit(way))
+        for pairs, way in ((same, False), (turned, True))
     ]
     table = pl.concat(counts).filter(pl.col("shared") >= FEWEST_SHARED)
     return table.with_columns(
@@ -43,9 +43,9 @@ def overlaps(facts: DatasetFacts) -> pl.DataFrame:
     ).sort("shared", "left", "right", descending=[True, False, False])
 
 
-def check_similar(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Finding]:
+def check_similar(facts: DatasetFacts, overlap: pl.DataFrame, top: int) -> list[Finding]:
     """Return the relations that `overlaps` shows to be inverse, symmetric or duplicate."""
-    shares = found.with_columns(
+    shares = overlap.with_columns(
         of_left=pl.col("shared") / pl.col("n_left"), of_right=pl.col("shared") / pl.col("n_right")
     ).with_columns(least=pl.min_horizontal("of_left", "of_right"), most=pl.max_horizontal("of_left", "of_right"))
     is_itself = pl.col("left") == pl.col("right")
@@ -58,42 +58,44 @@ def check_similar(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Fi
     ]
 
 
-def _inverse(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Finding]:
-    if found.is_empty():
+def _inverse(facts: DatasetFacts, overlap: pl.DataFrame, top: int) -> list[Finding]:
+    if overlap.is_empty():
         return []
-    pairs = counted(len(found), "pair of relations is", "pairs of relations are")
+    pairs = counted(len(overlap), "pair of relations is", "pairs of relations are")
     return [
-        Finding.of("inverse", Severity.WARNING, f"{pairs} inverse to each other", len(found), _rows(facts, found, top))
+        Finding.of(
+            "inverse", Severity.WARNING, f"{pairs} inverse to each other", len(overlap), _rows(facts, overlap, top)
+        )
     ]
 
 
-def _symmetric(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Finding]:
-    if found.is_empty():
+def _symmetric(facts: DatasetFacts, overlap: pl.DataFrame, top: int) -> list[Finding]:
+    if overlap.is_empty():
         return []
-    examples = _rows(facts, found, top).select("relation", "facts", pl.col("share").alias("share in both directions"))
-    relations = counted(len(found), "relation is", "relations are")
-    return [Finding.of("symmetric", Severity.NOTE, f"{relations} symmetric, or nearly so", len(found), examples)]
+    examples = _rows(facts, overlap, top).select("relation", "facts", pl.col("share").alias("share in both directions"))
+    relations = counted(len(overlap), "relation is", "relations are")
+    return [Finding.of("symmetric", Severity.NOTE, f"{relations} symmetric, or nearly so", len(overlap), examples)]
 
 
-def _duplicate(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Finding]:
-    if found.is_empty():
+def _duplicate(facts: DatasetFacts, overlap: pl.DataFrame, top: int) -> list[Finding]:
+    if overlap.is_empty():
         return []
     kind = pl.when(pl.col("least") >= SAME).then(pl.lit("duplicate")).otherwise(pl.lit("nearly duplicate"))
-    examples = _rows(facts, found, top).with_columns(found.head(top).select(kind.alias("kind")).to_series())
-    pairs = counted(len(found), "pair of relations states", "pairs of relations state")
-    return [Finding.of("duplicate", Severity.WARNING, f"{pairs} the same, or nearly so", len(found), examples)]
+    examples = _rows(facts, overlap, top).with_columns(overlap.head(top).select(kind.alias("kind")).to_series())
+    pairs = counted(len(overlap), "pair of relations states", "pairs of relations state")
+    return [Finding.of("duplicate", Severity.WARNING, f"{pairs} the same, or nearly so", len(overlap), examples)]
 
 
-def _contained(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Finding]:
-    if found.is_empty():
+def _contained(facts: DatasetFacts, overlap: pl.DataFrame, top: int) -> list[Finding]:
+    if overlap.is_empty():
         return []
-    n = counted(len(found), "relation is", "relations are")
-    return [Finding.of("duplicate", Severity.NOTE, f"{n} part of another", len(found), _rows(facts, found, top))]
+    n = counted(len(overlap), "relation is", "relations are")
+    return [Finding.of("duplicate", Severity.NOTE, f"{n} part of another", len(overlap), _rows(facts, overlap, top))]
 
 
-def _rows(facts: DatasetFacts, found: pl.DataFrame, top: int) -> pl.DataFrame:
+def _rows(facts: DatasetFacts, overlap: pl.DataFrame, top: int) -> pl.DataFrame:
     """Return pairs of relations in labels, with the shares of their facts that they have in common."""
-    first = found.head(top)
+    first = overlap.head(top)
     return pl.DataFrame(
         {
             "relation": facts.relation_labels(first["left"].to_numpy()),
@@ -109,13 +111,13 @@ def _rows(facts: DatasetFacts, found: pl.DataFrame, top: int) -> pl.DataFrame:
 HELD_OUT = ("valid", "test")
 
 
-def check_leakage(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Finding]:
+def check_leakage(facts: DatasetFacts, overlap: pl.DataFrame, top: int) -> list[Finding]:
     """Return the held-out facts that train states in the same or in other words; `found` is the table of `overlaps`.
 
     A fact r(s, o) is read off r'(s, o), or off r'(o, s), if at least 80 % of the facts of r' go with one of r in that
     way, in all splits together.
     """
-    telling = _telling(facts, found)
+    telling = _telling(facts, overlap)
     train = _frame(facts, facts.train).rename({"relation": "by", "row": "train_row"})
     findings = []
     for split in HELD_OUT:
@@ -137,16 +139,16 @@ def _frame(facts: DatasetFacts, triples: Triples) -> pl.DataFrame:
     return pl.DataFrame({"pair": pairs, "relation": triples[:, 1], "row": np.arange(len(triples))})
 
 
-def _telling(facts: DatasetFacts, found: pl.DataFrame) -> pl.DataFrame:
+def _telling(facts: DatasetFacts, overlap: pl.DataFrame) -> pl.DataFrame:
     """Return which relation (`by`) tells which: both ways round, and each relation itself."""
     ways = [
-        found.select(
-            pl.col(told).alias("relation"),
-            pl.col(by).alias("by"),
+        overlap.select(
+            pl.col(predicted).alias("relation"),
+            pl.col(source).alias("by"),
             "reversed",
             (pl.col("shared") / pl.col(n)).alias("share"),
         )
-        for told, by, n in (("left", "right", "n_right"), ("right", "left", "n_left"))
+        for predicted, source, n in (("left", "right", "n_right"), ("right", "left", "n_left"))
     ]
     numbers = pl.Series(np.arange(facts.n_relations, dtype=np.int32))
     itself = pl.DataFrame({"relation": numbers, "by": numbers}).with_columns(reversed=pl.lit(False), share=pl.lit(1.0))
@@ -167,7 +169,7 @@ def _leaks(facts: DatasetFacts, held_out: Triples, train: pl.DataFrame, telling:
 
 def _examples(facts: DatasetFacts, held_out: Triples, rows: pl.DataFrame, top: int) -> pl.DataFrame:
     first = rows.head(top)
-    told = facts.labels(held_out[first["row"].to_numpy()])
+    examples = facts.labels(held_out[first["row"].to_numpy()])
     teller = facts.labels(facts.train[first["train_row"].to_numpy()])
     in_train = teller.select(pl.concat_str(pl.all(), separator=" ").alias("in train")).to_series()
     how = (
@@ -177,7 +179,7 @@ def _examples(facts: DatasetFacts, held_out: Triples, rows: pl.DataFrame, top: i
         .then(pl.lit("the other way round"))
         .otherwise(pl.lit("another relation"))
     )
-    return told.with_columns(in_train, first.select(how.alias("how")).to_series())
+    return examples.with_columns(in_train, first.select(how.alias("how")).to_series())
 
 
 def check_unseen(facts: DatasetFacts, top: int) -> list[Finding]:
@@ -349,6 +351,6 @@ def _fit(facts: DatasetFacts, types: int, end: int) -> NDArray[np.float64]:
         n=own.sum().over("relation", "type") - own, of=pl.col("row").n_unique().over("relation")
     )
     best = met.group_by("row").agg((pl.col("n") / (pl.col("of") - 1).clip(1)).max().alias("share"))
-    found = np.ones(len(train))
-    found[best["row"].to_numpy()] = best["share"].to_numpy()
-    return found
+    fits = np.ones(len(train))
+    fits[best["row"].to_numpy()] = best["share"].to_numpy()
+    return fits

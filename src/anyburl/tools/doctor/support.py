@@ -1,9 +1,8 @@
-"""How strongly rules support a fact if the fact itself does not count.
+"""How strongly rules support a fact if the fact itself does not count, and which facts strong rules contradict.
 
 Every rule is counted one fact short: support s of n predictions becomes s - 1 of n - 1. For a fact that the rule
-predicts, that is what the other facts say about the rule; a rule with one fact says nothing.
-
-Facts that strong rules contradict, by answering a question that has one answer differently.
+predicts, that is what the other facts say about the rule; a rule with one fact says nothing. A fact is contradicted if
+strong rules answer a question that has one answer differently.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ class SupportFinder:
         """Return the groups of the rules that may predict each triple, -1 where there is none."""
         relations = triples[:, 1].astype(np.int64)
         backward = relations + self._graph.n_relations
-        wanted = np.stack(
+        keys = np.stack(
             [
                 relations * self._width,
                 relations * self._width + constants[:, 0] + 1,
@@ -109,10 +108,10 @@ class SupportFinder:
             ],
             axis=1,
         )
-        places = np.searchsorted(self._keys, wanted)
-        found = np.where(np.append(self._keys, -1)[places] == wanted, places, -1)
-        found[triples[:, 0] == triples[:, 2], 0] = -1  # object identity: X and Y differ
-        return found.astype(np.int32)
+        rows = np.searchsorted(self._keys, keys)
+        groups = np.where(np.append(self._keys, -1)[rows] == keys, rows, -1)
+        groups[triples[:, 0] == triples[:, 2], 0] = -1  # object identity: X and Y differ
+        return groups.astype(np.int32)
 
 
 def _grouped(rules: RuleSet, width: int) -> tuple[Ints, CheckedRules]:
@@ -170,10 +169,10 @@ def find_contradictions(
     offsets, known = all_known_answers(facts.graph, entities, relations)
     none = np.zeros(len(triples) + 1, np.int64)
     answers = ranker.answer(QueryArrays(entities, relations, none, np.empty(0, np.int32), offsets, known), top_k=1)
-    found = answers.n_best > 0
+    has_answer = answers.n_best > 0
     return Contradictions(
-        np.where(found, answers.best[:, 0], -1).astype(np.int32),
-        np.where(found, strong[answers.best_rules[:, 0]], -1).astype(np.int32),
-        np.where(found, to_confidences(answers.best_keys[:, 0]), 0.0),
+        np.where(has_answer, answers.best[:, 0], -1).astype(np.int32),
+        np.where(has_answer, strong[answers.best_rules[:, 0]], -1).astype(np.int32),
+        np.where(has_answer, to_confidences(answers.best_keys[:, 0]), 0.0),
         np.full(len(triples), back),
     )

@@ -57,8 +57,8 @@ class Suspicion:
     @property
     def total(self) -> Floats:
         """All of it."""
-        found: Floats = self.by_rules + self.by_kinds + self.by_answers - np.log1p(-self.contradicted.scores)
-        return found
+        summed: Floats = self.by_rules + self.by_kinds + self.by_answers - np.log1p(-self.contradicted.scores)
+        return summed
 
     def order(self) -> NDArray[np.int64]:
         """Return the rows of train, the most suspicious first."""
@@ -88,8 +88,8 @@ def find_suspicion(
         return Suspicion(np.zeros(len(facts.train)), by_kinds, by_answers, fits, worse, None, nothing, None)
     short = one_short(rules, longest_judging_body(len(facts.train)))
     supported, by_rules = _judge_rules(facts, wrong, SupportFinder(facts.graph, short, threads), progress)
-    found = Suspicion(by_rules, by_kinds, by_answers, fits, worse, supported, nothing, short)
-    return replace(found, contradicted=_contradict(facts, functional, found, short, threads))
+    suspicion = Suspicion(by_rules, by_kinds, by_answers, fits, worse, supported, nothing, short)
+    return replace(suspicion, contradicted=_contradict(facts, functional, suspicion, short, threads))
 
 
 def _judge_kinds(facts: DatasetFacts, wrong: Wrong) -> tuple[Floats, NDArray[np.int64], Floats]:
@@ -116,28 +116,28 @@ def _judge_rules(
 
 def _judge_answers(facts: DatasetFacts, functional: Sequence[Functional]) -> Floats:
     """A fact that breaks a functional relation is as suspicious as that is rare."""
-    relations, found = facts.train[:, 1], np.zeros(len(facts.train))
+    relations, suspicions = facts.train[:, 1], np.zeros(len(facts.train))
     sizes = np.bincount(relations, minlength=facts.n_relations)
     for one in functional:
         breaking = one.breaking(relations)
         shares = np.bincount(relations[breaking], minlength=facts.n_relations) / np.maximum(sizes, 1)
-        found[breaking] += np.maximum(np.log(ADDED / shares[relations[breaking]]), 0)
-    return found
+        suspicions[breaking] += np.maximum(np.log(ADDED / shares[relations[breaking]]), 0)
+    return suspicions
 
 
 def _contradict(
     facts: DatasetFacts, functional: Sequence[Functional], before: Suspicion, rules: RuleSet, threads: int | None
 ) -> Contradictions:
     """Ask strong rules about the most suspicious facts of functional relations."""
-    total, found = before.total, Contradictions.none(len(facts.train))
+    total, contradictions = before.total, Contradictions.none(len(facts.train))
     for one in functional:
         order = before.order()
-        asked = order[(total[order] > 0) & one.relations[facts.train[order, 1]]][:MOST_ASKED]
-        said = find_contradictions(facts, facts.train[asked], rules, threads, back=one.back)
-        stronger = said.scores > found.scores[asked]
+        rows = order[(total[order] > 0) & one.relations[facts.train[order, 1]]][:MOST_ASKED]
+        answers = find_contradictions(facts, facts.train[rows], rules, threads, back=one.back)
+        stronger = answers.scores > contradictions.scores[rows]
         for name in ("answers", "rows", "scores", "back"):
-            getattr(found, name)[asked[stronger]] = getattr(said, name)[stronger]
-    return found
+            getattr(contradictions, name)[rows[stronger]] = getattr(answers, name)[stronger]
+    return contradictions
 
 
 TELLING = float(np.log(2))  # what is less is no reason
@@ -180,23 +180,23 @@ def by_relation(rows: NDArray[np.int64], facts: DatasetFacts) -> str:
     return ", ".join([*parts, *([f"others of {counted(n_more, 'relation')}"] if n_more else [])])
 
 
-def suspicious_rows(found: Suspicion) -> NDArray[np.int64]:
+def suspicious_rows(suspicion: Suspicion) -> NDArray[np.int64]:
     """Return the facts of train that are 100 times likelier to be as they are if they are wrong, the worst first."""
-    order = found.order()
-    return order[found.total[order] >= SUSPICIOUS]
+    order = suspicion.order()
+    return order[suspicion.total[order] >= SUSPICIOUS]
 
 
 def check_suspects(
-    facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion, shown: Shown
+    facts: DatasetFacts, functional: Sequence[Functional], suspicion: Suspicion, shown: Shown
 ) -> list[Finding]:
     """Return suspicious facts of train, some of each relation."""
-    total, relations = found.total, facts.train[:, 1]
-    rows = shown.among(suspicious_rows(found), relations)
+    total, relations = suspicion.total, facts.train[:, 1]
+    rows = shown.among(suspicious_rows(suspicion), relations)
     if not len(rows):
         return []
     first = shown.choose(rows, relations)
-    examples = suspects_frame(facts, functional, found, first)
-    by = "" if found.rules is not None else ", by the relations of their entities alone (no rules)"
+    examples = suspects_frame(facts, functional, suspicion, first)
+    by = "" if suspicion.rules is not None else ", by the relations of their entities alone (no rules)"
     n_facts = len(total) if shown.relation is None else int((relations == shown.relation).sum())
     verb = "looks" if len(rows) == 1 else "look"
     which = by_relation(rows, facts)
@@ -205,25 +205,25 @@ def check_suspects(
 
 
 def suspects_frame(
-    facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion, rows: NDArray[np.int64]
+    facts: DatasetFacts, functional: Sequence[Functional], suspicion: Suspicion, rows: NDArray[np.int64]
 ) -> pl.DataFrame:
     """Return facts of train with their suspicion and what speaks against them."""
-    reasons = Reasons(facts, functional, found)
+    reasons = Reasons(facts, functional, suspicion)
     return facts.labels(facts.train[rows]).with_columns(
-        pl.Series("suspicion", found.total[rows].round(1)),
+        pl.Series("suspicion", suspicion.total[rows].round(1)),
         pl.Series("why", [reasons.of(int(row)) for row in rows], pl.String),
     )
 
 
 def check_conflicts(
-    facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion, shown: Shown
+    facts: DatasetFacts, functional: Sequence[Functional], suspicion: Suspicion, shown: Shown
 ) -> list[Finding]:
     """Return the facts in place of which strong rules insist on another answer, where there should be one only: either
     the fact or the answer is wrong, unless both are true. Rules for the fact itself must be weaker.
     """
-    if found.supported is None:
+    if suspicion.supported is None:
         return []
-    against, behind = found.contradicted, found.supported.scores
+    against, behind = suspicion.contradicted, suspicion.supported.scores
     rows = np.flatnonzero((against.answers >= 0) & (against.scores >= INSISTENT) & (against.scores > behind))
     rows = shown.among(rows, facts.train[:, 1])
     if not len(rows):
@@ -231,7 +231,7 @@ def check_conflicts(
     first = shown.choose(rows[np.argsort(behind[rows] - against.scores[rows], kind="stable")], facts.train[:, 1])
     others = facts.train[first].copy()
     others[np.arange(len(first)), np.where(against.back[first], 0, 2)] = against.answers[first]
-    reasons = Reasons(facts, functional, found)
+    reasons = Reasons(facts, functional, suspicion)
     instead = facts.labels(others).select(pl.concat_str(pl.all(), separator=" ").alias("or else"))
     examples = facts.labels(facts.train[first]).with_columns(
         pl.Series("for it", [reasons.behind(int(row)) for row in first]),
@@ -245,13 +245,13 @@ def check_conflicts(
     return [Finding.of("conflicts", Severity.WARNING, sentence, len(rows), examples)]
 
 
-def check_kinds(facts: DatasetFacts, found: Suspicion, top: int) -> list[Finding]:
+def check_kinds(facts: DatasetFacts, suspicion: Suspicion, top: int) -> list[Finding]:
     """Return the facts with a subject or an object that has other relations than those that fit."""
-    rows = np.flatnonzero(found.by_kinds >= SUSPICIOUS)
+    rows = np.flatnonzero(suspicion.by_kinds >= SUSPICIOUS)
     if not len(rows):
         return []
-    first = rows[np.argsort(-found.by_kinds[rows], kind="stable")][:top]
-    ends = [ENDS[end] for end in found.worse[first]]
+    first = rows[np.argsort(-suspicion.by_kinds[rows], kind="stable")][:top]
+    ends = [ENDS[end] for end in suspicion.worse[first]]
     examples = facts.labels(facts.train[first]).with_columns(pl.Series("does not fit", ends))
     words = counted(len(rows), "fact has", "facts have")
     sentence = f"{words} a subject or object whose relations differ from what is usual there"
@@ -261,8 +261,8 @@ def check_kinds(facts: DatasetFacts, found: Suspicion, top: int) -> list[Finding
 class Reasons:
     """What speaks against facts, in words."""
 
-    def __init__(self, facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion) -> None:
-        self._facts, self._found = facts, found
+    def __init__(self, facts: DatasetFacts, functional: Sequence[Functional], suspicion: Suspicion) -> None:
+        self._facts, self._found = facts, suspicion
         self._names = facts.dataset.names
         self._breaking = [(one, one.breaking(self._relations)) for one in functional]
         self._sorted: dict[tuple[int, int], Floats] = {}
@@ -284,19 +284,19 @@ class Reasons:
         return f"{contradicted.scores[row]:.2f}: {self._rule(int(contradicted.rows[row]))}"
 
     def _parts(self, row: int) -> Iterator[str]:
-        found = self._found
-        answer = int(found.contradicted.answers[row])
+        suspicion = self._found
+        answer = int(suspicion.contradicted.answers[row])
         if answer >= 0:
-            label, score = self._facts.dataset.vocabulary.entity_label(answer), found.contradicted.scores[row]
-            rule = self._rule(int(found.contradicted.rows[row]))
+            label, score = self._facts.dataset.vocabulary.entity_label(answer), suspicion.contradicted.scores[row]
+            rule = self._rule(int(suspicion.contradicted.rows[row]))
             yield f"rules predict {self._names.get(label)} instead ({score:.2f}): {rule}"
-        if found.by_rules[row] >= TELLING:
+        if suspicion.by_rules[row] >= TELLING:
             yield self._support(row)
         for one, breaking in self._breaking:
-            if found.by_answers[row] >= TELLING and breaking[row]:
+            if suspicion.by_answers[row] >= TELLING and breaking[row]:
                 word, other = WORDS[one.back]
                 yield f"one of {one.n_answers[row]} {other}s, where nearly every {word} has one"
-        if found.by_kinds[row] >= TELLING:
+        if suspicion.by_kinds[row] >= TELLING:
             yield self._fit(row)
 
     @property

@@ -85,13 +85,13 @@ def check_values(facts: DatasetFacts, top: int) -> list[Finding]:
 
 def find_suspects(facts: DatasetFacts) -> list[Suspect]:
     """Return the values that are likely wrong, the most suspicious first, a few of each attribute."""
-    found: dict[tuple[int, str, float], Suspect] = {}
+    strongest: dict[tuple[int, str, float], Suspect] = {}
     for suspect in (*_orders_of_attributes(facts), *_orders_along_relations(facts), *_outliers(facts)):
         key = suspect.entity, suspect.attribute, suspect.value
-        if key not in found or found[key].suspicion < suspect.suspicion:
-            found[key] = suspect
+        if key not in strongest or strongest[key].suspicion < suspect.suspicion:
+            strongest[key] = suspect
     listed, counts = [], dict.fromkeys(facts.dataset.attributes, 0)
-    for suspect in sorted(found.values(), key=lambda one: (-one.suspicion, one.attribute, one.entity)):
+    for suspect in sorted(strongest.values(), key=lambda one: (-one.suspicion, one.attribute, one.entity)):
         counts[suspect.attribute] += 1
         if counts[suspect.attribute] <= MOST_OF_ONE and suspect.suspicion >= SUSPICIOUS:
             listed.append(suspect)
