@@ -123,3 +123,12 @@ def test_with_nothing_to_hide_it_says_so_in_one_sentence(run: Any, tmp_path: Pat
 
 def test_a_file_of_rules_cannot_keep_a_calibration(run: Any, own_run: Path) -> None:
     assert "not a run folder" in run("calibrate", own_run / "rules.parquet", code=2).stderr
+
+
+@pytest.mark.parametrize("command", [["calibrate"], ["complete", "--out", "new.tsv"]])
+def test_what_proposes_no_facts_is_refused_before_anything_is_tuned(
+    run: Any, geo_run: Path, command: list[str]
+) -> None:
+    name, *options = command
+    refused = run(name, geo_run, *options, "--aggregation", "hybrid", code=2)
+    assert refused.stderr.startswith('error: aggregation="hybrid" ranks the answers to questions and proposes no facts')

@@ -1,4 +1,6 @@
-"""Ranks without a list of the best candidates are found without firing every rule: they are the same ranks."""
+"""Ranks without a list of the best candidates are found without firing every rule, and so are the best candidates if no
+others are counted: they are the same.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +34,20 @@ pytestmark = pytest.mark.kernel
 
 ONE_COUNTS = ("max", "noisy-or-top:1")
 PER_TARGET = ("fired", "better", "equal", "target_rules")
+OF_BEST = ("n_best", "best", "best_keys", "best_rules", "best_counts", "n_excluded")
 
 COUNTS = st.sampled_from([(0, 3), (1, 4), (1, 4), (1, 2), (1, 2), (2, 4), (3, 4), (3, 3)])
 """Support and predictions: hardly any two rules differ, 0 and 1 are among them, and one is half of another."""
 
 
 @st.composite
-def tied_cases(draw: DrawFn, max_rules: int = 40) -> Case:
+def tied_cases(draw: DrawFn, max_rules: int = 40, max_entities: int = 10) -> Case:
     """Many rules, most of them B, with few scores; test triples about few subjects, so that questions have several
     targets; many of these are connected, so that they may be blocked.
     """
-    n_entities = draw(st.integers(3, 10))
-    graph = random_graph(draw(st.integers(0, 2**32 - 1)), n_entities, draw(st.integers(1, 3)), draw(st.integers(2, 40)))
+    n_entities = draw(st.integers(3, max_entities))
+    n_triples = draw(st.integers(2, 4 * max_entities))
+    graph = random_graph(draw(st.integers(0, 2**32 - 1)), n_entities, draw(st.integers(1, 3)), n_triples)
     either = st.one_of(binary_rules(graph[1], max_length=4), binary_rules(graph[1], max_length=2), any_rules(graph))
     found = draw(st.lists(either, min_size=1, max_size=max_rules, unique=True))
     scored = [Scored(rule, *draw(COUNTS)) for rule in found]
@@ -80,6 +84,43 @@ def assert_same_ranks(ranker: Ranker, queries: QueryArrays, n_entities: int) -> 
 def test_pruned_ranks_are_those_of_all_rules(case: Case, aggregation: str, block: bool, object_identity: bool) -> None:
     ranker = make_ranker(case.graph, case.scored, block=block, aggregation=aggregation, object_identity=object_identity)
     assert_same_ranks(ranker, questions_of(case), case.graph[0])
+
+
+@settings(max_examples=examples(200, 20))
+@given(tied_cases(max_entities=60), st.sampled_from(ONE_COUNTS), st.booleans(), st.booleans())
+def test_pruned_ranks_among_many_are_those_of_all_rules(
+    case: Case, aggregation: str, block: bool, object_identity: bool
+) -> None:
+    """Some rules predict more entities than are looked up one by one."""
+    ranker = make_ranker(case.graph, case.scored, block=block, aggregation=aggregation, object_identity=object_identity)
+    assert_same_ranks(ranker, questions_of(case), case.graph[0])
+
+
+def without_targets(case: Case) -> QueryArrays:
+    """Return the questions of a case; what is known is left out."""
+    queries = questions_of(case)
+    offsets = np.zeros(len(queries.entities) + 1, np.int64)
+    return queries._replace(target_offsets=offsets, targets=np.empty(0, np.int32))
+
+
+@settings(max_examples=examples(600, 50))
+@given(
+    st.one_of(tied_cases(), tied_cases(max_entities=40)),
+    st.sampled_from((*ONE_COUNTS, "noisy-or", "noisy-or-top:2")),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 6),
+)
+def test_the_best_candidates_alone_are_those_of_all_rules(
+    case: Case, aggregation: str, block: bool, object_identity: bool, top_k: int
+) -> None:
+    ranker = make_ranker(case.graph, case.scored, block=block, aggregation=aggregation, object_identity=object_identity)
+    queries = without_targets(case)
+    bounded, whole = (ranker.answer(queries, top_k=top_k, only_best=only_best) for only_best in (True, False))
+    for name in OF_BEST:
+        assert np.array_equal(getattr(bounded, name), getattr(whole, name)), name
+    assert np.all((bounded.n_candidates == whole.n_candidates) | (bounded.n_candidates == NOT_COUNTED))
+    assert np.all(whole.n_candidates >= 0)
 
 
 # Entities 1 and 2 tie by the best rule and by the next; only the worst, of another branch, tells 2 from 1.

@@ -91,7 +91,10 @@ def command(
     with source.open(asked.ranking, explaining=True, completing=True, seed=asked.seed) as reasoner:
         source.apply_reviews(reasoner)
         if reasoner.calibration is None and not learned_from and not asked.quiet:
-            source.notes.say(f"scores are not calibrated: run `anyburl calibrate {run}` for probabilities", "yellow")
+            for_probabilities = f"run `anyburl calibrate {run}`"
+            if asked.ranking.aggregation == "hybrid":
+                for_probabilities = "use another --aggregation, or --known-false,"
+            source.notes.say(f"scores are not calibrated: {for_probabilities} for probabilities", "yellow")
         with Slow(source.notes, "checking facts", "checked facts", total=len(given)) as bar:
             checked = reasoner.check(
                 given,

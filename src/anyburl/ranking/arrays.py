@@ -133,6 +133,10 @@ class CandidateArrays(NamedTuple):
     reached: NDArray[np.int64]  # of a target: the highest score that predicts it so far, -1 before
     tied: NDArray[np.int64]  # stamp: among `undecided`
     undecided: NDArray[np.int32]  # candidates that tie as far as is known
+    ordered: NDArray[np.int32]  # targets, the best first, one of those that tie
+    standings: NDArray[np.int32]  # target -> its position among `ordered`, or that of the one that it ties with
+    n_before: NDArray[np.int64]  # position -> rivals that rank between this target and the one before
+    n_beside: NDArray[np.int64]  # position -> rivals that tie with this target
     firsts: NDArray[np.int32]  # the first firing
     keys: NDArray[np.int64]  # what candidates are ordered by
     listed: NDArray[np.int32]  # the candidates
@@ -147,9 +151,11 @@ class TrieWalk(NamedTuple):
     clock: NDArray[np.int64]
     levels: LevelArrays
     clocks: NDArray[np.int64]  # depth -> the stamp of its level
-    n_nodes: NDArray[np.int64]  # depth -> the entities reached
+    n_nodes: NDArray[np.int64]  # depth -> the entities reached, -1 where that is not known yet
     next_child: NDArray[np.int64]
     end_child: NDArray[np.int64]
+    steps: NDArray[np.int64]  # depth -> the relation that leads to its level
+    n_linked: NDArray[np.int64]  # firings, from which on the best candidates are looked for again
     body: NDArray[np.int32]  # the body being walked, reversed
     ends: NDArray[np.int64]  # stamp: entity is reached by the last step
 
@@ -172,6 +178,12 @@ class QueryState(NamedTuple):
     object_identity: bool
     longest: int  # the most steps that a body has
     least: int  # B rules with lower scores do not fire
+    below: int  # B rules with this score, or a higher one, do not fire
+    tied: int  # B rules fire only for candidates that `CandidateArrays.tied` holds this stamp for; -1: for all
+
+
+ANY_SCORE = 1 << 62
+"""More than any score."""
 
 
 class Leaf(NamedTuple):
@@ -185,10 +197,19 @@ class Leaf(NamedTuple):
 
 def empty_walk(n_entities: int, longest: int) -> TrieWalk:
     """Return the buffers of one worker for bodies up to length `longest`."""
-    columns = [np.zeros(longest + 1, np.int64) for _ in range(4)]
-    levels = empty_levels(n_entities + 1, longest, sides=longest + 1)
-    body, ends = np.zeros(MAX_LENGTH, np.int32), np.zeros(n_entities + 1, np.int64)
-    return TrieWalk(np.zeros(1, np.int64), levels, columns[0], columns[1], columns[2], columns[3], body, ends)
+    columns = [np.zeros(longest + 1, np.int64) for _ in range(5)]
+    return TrieWalk(
+        clock=np.zeros(1, np.int64),
+        levels=empty_levels(n_entities + 1, longest, sides=longest + 1),
+        clocks=columns[0],
+        n_nodes=columns[1],
+        next_child=columns[2],
+        end_child=columns[3],
+        steps=columns[4],
+        n_linked=np.zeros(1, np.int64),
+        body=np.zeros(MAX_LENGTH, np.int32),
+        ends=np.zeros(n_entities + 1, np.int64),
+    )
 
 
 def empty_firings(room: int) -> FiringArrays:
@@ -204,8 +225,8 @@ def empty_firings(room: int) -> FiringArrays:
 
 def empty_candidates(n_entities: int) -> CandidateArrays:
     """Return one worker's buffers."""
-    wide = [np.zeros(n_entities + 1, np.int64) for _ in range(8)]
-    narrow = [np.zeros(n_entities + 1, np.int32) for _ in range(3)]
+    wide = [np.zeros(n_entities + 1, np.int64) for _ in range(10)]
+    narrow = [np.zeros(n_entities + 1, np.int32) for _ in range(5)]
     return CandidateArrays(
         clock=np.zeros(1, np.int64),
         stamps=wide[0],
@@ -214,6 +235,10 @@ def empty_candidates(n_entities: int) -> CandidateArrays:
         reached=wide[3],
         tied=wide[4],
         undecided=narrow[0],
+        ordered=narrow[3],
+        standings=narrow[4],
+        n_before=wide[8],
+        n_beside=wide[9],
         firsts=narrow[1],
         keys=wide[5],
         listed=narrow[2],
@@ -236,6 +261,7 @@ class AnswerSettings(NamedTuple):
     block_connected: bool
     keep_known: bool  # known answers are not blocked
     only_fires: bool  # nothing is ranked
+    only_best: bool  # candidates that are not among the best need not be found
     top_k: int
     longest: int
     least_binary: int  # B rules with lower scores do not fire; -1: all fire

@@ -101,8 +101,11 @@ def cut_levels(keys: Ints, rows: Rows, codes: Ints, n_heads: int) -> TrieIndex:
 FEW_CODES = 1 << 10  # room for an eighth of the different counts that are looked for first
 
 
-def build_rule_index(graph: GraphArrays, rules: RuleSet) -> RuleIndex:
-    """Index the rules, of the graph's vocabulary; they have no scores yet, see `with_scores`."""
+def build_rule_index(graph: GraphArrays, rules: RuleSet, *, tries: bool = True) -> RuleIndex:
+    """Index the rules, of the graph's vocabulary; they have no scores yet, see `with_scores`.
+
+    Without `tries`, B rules have codes only, for those who index them in another way.
+    """
     longest = longest_body(rules)
     if longest > MAX_LENGTH:
         raise RuleError(f"rules of at most {MAX_LENGTH} body atoms can be applied, got one with {longest}")
@@ -113,7 +116,7 @@ def build_rule_index(graph: GraphArrays, rules: RuleSet) -> RuleIndex:
     index = RuleIndex(
         _short(graph, rules, codes, is_short),
         _long(graph, rules, codes, np.flatnonzero(~binary & ~is_short)),
-        build_trie(rules, codes, np.flatnonzero(binary)),
+        build_trie(rules, codes, np.flatnonzero(binary & tries)),
         _edges(graph),
         _values(rules),
         counts,

@@ -1,8 +1,8 @@
 """Answer queries: fire the rules, order the candidates, rank the targets, keep the best.
 
-To rank targets by their best rule, not every rule has to fire: once all targets are predicted, rules with lower scores
-than theirs cannot move a candidate before them. Where candidates tie with a target as far as is known, the other rules
-fire for these candidates alone.
+To rank targets by their best rule, not every rule has to fire: rules with lower scores than theirs cannot move a
+candidate before them. So rules fire for the targets first. Where candidates tie with a target as far as is known, the
+other rules fire for these candidates alone. The same holds for the best candidates, once so many have a score.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, merged, part
+from anyburl.bodies.arrays import NO_LIMIT
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, find_segment
 from anyburl.ranking.arrays import (
+    ANY_SCORE,
     AnswerArrays,
     AnswerSettings,
     CandidateArrays,
@@ -25,19 +27,22 @@ from anyburl.ranking.arrays import (
 )
 from anyburl.ranking.kernel_fire import fire_unary
 from anyburl.ranking.kernel_order import (
-    UNDECIDED,
     best_rule,
-    compare_candidates,
-    count_better,
     count_firing_rules,
     keep_best,
     keep_undecided,
     link_firings,
     list_undecided,
+    mark_best,
+    order_targets,
+    place_rivals,
     set_keys,
     tell_evidence,
 )
-from anyburl.ranking.kernel_trie import fire_trie
+from anyburl.ranking.kernel_short import MEMBER_WORK, fire_wide, reach_by_wide
+from anyburl.ranking.kernel_trie import BY_TARGETS, fire_trie
+
+FEW_TARGETS = 16
 
 
 @inlined
@@ -109,6 +114,19 @@ def mark_targets(queries: QueryArrays, question: QueryState, candidates: Candida
 
 
 @inlined
+def list_targets(queries: QueryArrays, question: QueryState, candidates: CandidateArrays) -> int:
+    """List the targets as undecided; return how many there are."""
+    n = 0
+    for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
+        target = queries.targets[i]
+        if candidates.tied[target] != question.query:
+            candidates.tied[target] = question.query
+            candidates.undecided[n] = target
+            n += 1
+    return n
+
+
+@inlined
 def note_reached(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int) -> None:
     """Note for every target the highest score that predicts it."""
     for i in range(n):
@@ -117,43 +135,46 @@ def note_reached(candidates: CandidateArrays, firings: FiringArrays, n: int, que
             candidates.reached[entity] = max(candidates.reached[entity], firings.scores[i])
 
 
-@merged
+@part
 def rank_targets(
     queries: QueryArrays, question: QueryState, ties: bool, floor: int, n: int, space: Workspace, out: AnswerArrays
 ) -> int:
-    """Write the ranks of the targets among `n` candidates; return how many of them have rivals of which it is undecided
-    who is better.
+    """Add to the ranks of the targets those of `n` candidates of which scores from `floor` on tell whether they are
+    better; return how many are left.
     """
-    candidates, firings, n_open = space.candidates, space.firings, 0
-    for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
-        target = int(np.int64(queries.targets[i]))
-        out.fired[i] = candidates.stamps[target] == question.query
+    candidates, first, last = (
+        space.candidates,
+        queries.target_offsets[question.q],
+        queries.target_offsets[question.q + 1],
+    )
+    n_positions = order_targets(queries, question.q, candidates, space.firings, ties, floor)
+    if n_positions == 0:
+        return 0
+    n_open = place_rivals(candidates, space.firings, n, n_positions, question.query, ties, floor)
+    total = 0
+    for position in range(n_positions):
+        total += candidates.n_before[position]
+        candidates.n_before[position] = total
+        total += candidates.n_beside[position]
+    for i in range(first, last):
+        target = queries.targets[i]
         if out.fired[i]:
-            better, equal, undecided = count_better(candidates, firings, n, target, question.query, ties, floor)
-            out.better[i], out.equal[i] = better, equal
-            out.target_rules[i] = best_rule(candidates, firings, target)
-            n_open += undecided > 0
+            out.better[i] += candidates.n_before[candidates.standings[target]]
+            out.equal[i] += candidates.n_beside[candidates.standings[target]]
+            candidates.tied[target] = candidates.clock[0]
     return n_open
 
 
 @merged
-def decide(
-    queries: QueryArrays, question: QueryState, floor: int, n_undecided: int, space: Workspace, out: AnswerArrays
-) -> None:
-    """Add to the ranks of the targets what was undecided: now all scores of these candidates are known."""
-    candidates, firings, query = space.candidates, space.firings, question.query
+def start_ranks(queries: QueryArrays, question: QueryState, space: Workspace, out: AnswerArrays) -> None:
+    """Write which targets are predicted, by which rule, and no rivals yet."""
+    candidates = space.candidates
     for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
         target = int(np.int64(queries.targets[i]))
-        if not out.fired[i] or candidates.tied[target] != query:
-            continue
-        for j in range(n_undecided):
-            rival = int(candidates.undecided[j])
-            if candidates.targets[rival] == query or candidates.keys[rival] != candidates.keys[target]:
-                continue
-            if compare_candidates(candidates, firings, rival, target, True, floor) == UNDECIDED:
-                order = compare_candidates(candidates, firings, rival, target, True, -1)
-                out.better[i] += order > 0
-                out.equal[i] += order == 0
+        out.better[i], out.equal[i] = 0, 0
+        out.fired[i] = candidates.stamps[target] == candidates.clock[0]
+        if out.fired[i]:
+            out.target_rules[i] = best_rule(candidates, space.firings, target)
 
 
 @merged
@@ -193,36 +214,65 @@ def answer(
     for q in range(first, last):
         # Compiled, int() keeps 32 bits: without np.int64, kernels would be compiled once more.
         s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-        question = QueryState(
-            q, s, d, next_query(candidates), protocol.object_identity, protocol.longest, protocol.least_binary
-        )
+        query, least = next_query(candidates), protocol.least_binary
+        question = QueryState(q, s, d, query, protocol.object_identity, protocol.longest, least, ANY_SCORE, -1)
         out.n_excluded[q] = exclude(graph, queries, question, protocol, candidates)
-        out.n_excluded[q] -= mark_targets(queries, question, candidates)
-        n_unary = fire_unary(graph, index, question, space)
+        n_blocked = mark_targets(queries, question, candidates)
+        out.n_excluded[q] -= n_blocked
+        n_targets = queries.target_offsets[q + 1] - queries.target_offsets[q]
+        prune = 0
+        if protocol.n_counted == 1 and n_targets > 0 and protocol.top_k == 0 and n_blocked == 0:
+            prune = BY_TARGETS
+        elif protocol.n_counted == 1 and n_targets == 0 and protocol.only_best:
+            prune = protocol.top_k
+        most = MEMBER_WORK * n_targets if prune == BY_TARGETS else NO_LIMIT
+        n_unary = fire_unary(graph, index, question, most, space)
         if n_unary > room:
             return q, n_unary
-        has_targets = queries.target_offsets[q] < queries.target_offsets[q + 1]
-        prune = has_targets and protocol.top_k == 0 and protocol.n_counted == 1
-        if prune:
-            note_reached(candidates, firings, n_unary, question.query)
+        if prune == BY_TARGETS:
+            note_reached(candidates, firings, n_unary, query)
+            reach_by_wide(graph, index, queries, question, most, candidates)
+            if n_targets <= FEW_TARGETS:  # first for them alone: then, fewer rules fire for all
+                n_listed = list_targets(queries, question, candidates)
+                few = QueryState(q, s, d, query, question.object_identity, question.longest, least, ANY_SCORE, query)
+                n, _ = fire_trie(graph, index, queries, few, prune, n_listed, space, n_unary)
+                if n > room:
+                    return q, n
         n, floor = fire_trie(graph, index, queries, question, prune, -1, space, n_unary)
+        if prune == BY_TARGETS:
+            n = fire_wide(graph, index, question, most, floor, -1, space, n)
         if n > room:
             return q, n
         if protocol.only_fires:
             return last, n
-        n_candidates = link_firings(candidates, firings, n, question.query)
+        n_candidates = link_firings(candidates, firings, n, next_query(candidates))
         set_keys(candidates, firings, n_candidates, protocol.n_counted)
         out.n_candidates[q] = n_candidates if floor < 0 else -1
         out.n_firings[q] = n if floor < 0 else -1
-        if rank_targets(queries, question, ties, floor, n_candidates, space, out) > 0:
-            # All rules fire again, for the candidates of which it is undecided.
-            n_undecided = list_undecided(candidates, n_candidates, question.query)
-            n = keep_undecided(candidates, firings, n_unary, question.query)
-            n, _ = fire_trie(graph, index, queries, question, False, n_undecided, space, n)
+        start_ranks(queries, question, space, out)
+        is_first = True
+        while True:
+            n_open = 0
+            if n_targets > 0:
+                n_open = rank_targets(queries, question, ties, floor, n_candidates, space, out)
+            elif floor >= 0:
+                n_open = mark_best(candidates, firings, n_candidates, prune)
+            if n_open == 0:
+                break
+            # Rules with lower scores fire for the candidates of which it is undecided. To rank targets, down to half of
+            # the score first, which decides most.
+            below, mark = floor, int(candidates.clock[0])
+            floor = below >> 1 if is_first and n_targets > 0 else -1
+            is_first = False
+            lower = max(floor, least)
+            again = QueryState(q, s, d, query, question.object_identity, question.longest, lower, below, mark)
+            n_undecided = list_undecided(candidates, n_candidates, mark)
+            n_unary, n = keep_undecided(candidates, firings, n_unary, n, below, mark)
+            n, _ = fire_trie(graph, index, queries, again, 0, n_undecided, space, n)
+            n = fire_wide(graph, index, again, most, floor, n_undecided, space, n)
             if n > room:
                 return q, n
-            link_firings(candidates, firings, n, next_query(candidates))
-            decide(queries, question, floor, n_undecided, space, out)
+            n_candidates = link_firings(candidates, firings, n, next_query(candidates))
         if protocol.top_k > 0:
             list_best(q, n_candidates, ties, space, groups, out)
     return last, 0

@@ -16,161 +16,18 @@ from numpy.typing import NDArray
 from anyburl.base.jit import inlined, merged, part
 from anyburl.bodies.arrays import DANGLING, NO_LIMIT, VALUE, ZERO, LevelArrays
 from anyburl.bodies.kernel_reach import contains, reach
-from anyburl.graph.arrays import GraphArrays, Ints
-from anyburl.graph.kernel import entity_rows, inverse, lower_bound, steps
-from anyburl.ranking.arrays import (
-    AttributeArrays,
-    CandidateArrays,
-    FiringArrays,
-    LongIndex,
-    QueryState,
-    RuleIndex,
-    TrieWalk,
-    Workspace,
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import inverse, lower_bound, steps
+from anyburl.ranking.arrays import AttributeArrays, LongIndex, QueryState, RuleIndex, TrieWalk, Workspace
+from anyburl.ranking.kernel_short import (
+    as_entity,
+    find_value,
+    fire,
+    fire_short,
+    fire_short_of_constant,
+    head_relation_at,
+    n_head_relations,
 )
-
-
-@inlined
-def fire(
-    candidates: CandidateArrays, firings: FiringArrays, n: int, query: int, candidate: int, score: int, rule: int
-) -> int:
-    """Note that `rule` predicts `candidate`; return the number of firings, which may be past the room there is."""
-    if candidates.excluded[candidate] == query:
-        return n
-    if n < len(firings.candidates):
-        firings.candidates[n] = candidate
-        firings.scores[n] = score
-        firings.rules[n] = rule
-    return n + 1
-
-
-@inlined
-def as_entity(graph: GraphArrays, s: int, constant: int) -> int:
-    """A rule d(X, self) predicts d(s, s) (paper, section 4.4)."""
-    return s if constant == graph.n_entities else constant
-
-
-@inlined
-def find_value(offsets: NDArray[np.int64], values: Ints, relation: int, value: int) -> int:
-    """Return where `value` stands among the sorted values of a relation, -1 if it does not."""
-    end = int(offsets[relation + 1])
-    position = lower_bound(values, int(offsets[relation]), end, value)
-    return position if position < end and values[position] == value else -1
-
-
-@inlined
-def n_head_relations(graph: GraphArrays, head_offsets: NDArray[np.int64], head_constants: Ints, d: int) -> int:
-    """Return how many head relations have rules for (s, d, ?) with X = s: d, and d read backward where there are rules
-    h(X, self) with that as h, which also answer (?, h, s), with s.
-    """
-    if d < graph.n_relations:
-        return 1
-    end = int(head_offsets[d - graph.n_relations + 1])
-    has_self = end > head_offsets[d - graph.n_relations] and head_constants[end - 1] == graph.n_entities
-    return 2 if has_self else 1
-
-
-@inlined
-def head_relation_at(graph: GraphArrays, d: int, turn: int) -> int:
-    """Return the first or second of these head relations."""
-    return d if turn == 0 else inverse(graph, d)
-
-
-@inlined
-def fire_body(
-    graph: GraphArrays,
-    index: RuleIndex,
-    body: int,
-    head: int,
-    only: int,
-    question: QueryState,
-    space: Workspace,
-    n: int,
-) -> int:
-    """Fire the rules with the head relation `head` and a body that s satisfies. Where `head` is not d, only those with
-    the constant `self`.
-
-    Under object identity the head's constant is neither s nor `only`, the entity without which s would not satisfy
-    the body (negative if there is none).
-    """
-    rules = index.short
-    position = find_value(rules.body_offsets, rules.bodies, head, body)
-    if position < 0:
-        return n
-    first, last = int(rules.rule_offsets[position]), int(rules.rule_offsets[position + 1])
-    if head != question.d:  # `self` is the largest constant
-        first = lower_bound(rules.constants, first, last, graph.n_entities)
-    for i in range(first, last):
-        constant = int(rules.constants[i])
-        if not question.object_identity or (constant != question.s and constant != only):
-            answer, score = as_entity(graph, question.s, constant), int(index.scores[rules.codes[i]])
-            n = fire(space.candidates, space.firings, n, question.query, answer, score, int(rules.rows[i]))
-    return n
-
-
-@inlined
-def only_end(graph: GraphArrays, x: int, relation: int, object_identity: bool) -> int:
-    """Return the only entity that `relation` leads to from x, -1 if there are several, -2 if there is none."""
-    start, end = steps(graph, x, relation)
-    if end == start:
-        return -2
-    return int(graph.targets[start]) if end - start == 1 and object_identity else -1
-
-
-@merged
-def fire_short(graph: GraphArrays, index: RuleIndex, question: QueryState, space: Workspace, n: int) -> int:
-    """Fire the rules of length 1 for X = s: U_c rules whose body is an edge of s, U_d rules whose body is a relation of
-    s. Under object identity s is not the head's constant.
-    """
-    rules, n_directed = index.short, 2 * graph.n_relations
-    n_turns = n_head_relations(graph, rules.head_offsets, rules.head_constants, question.d)
-    for turn in range(n_turns):
-        head = head_relation_at(graph, question.d, turn)
-        end = rules.body_offsets[head + 1]
-        if end > rules.body_offsets[head] and rules.bodies[end - 1] >= n_directed:
-            start, stop = entity_rows(graph, question.s)
-            for row in range(start, stop):
-                n = fire_body(graph, index, n_directed + int(graph.partners[row]), head, -1, question, space, n)
-    for turn in range(n_turns):
-        head = head_relation_at(graph, question.d, turn)
-        start = rules.body_offsets[head]
-        if rules.body_offsets[head + 1] > start and rules.bodies[start] < n_directed:
-            for segment in range(graph.segment_offsets[question.s], graph.segment_offsets[question.s + 1]):
-                body = int(graph.segment_relations[segment])
-                only = only_end(graph, question.s, body, question.object_identity)
-                if only != -2:
-                    n = fire_body(graph, index, body, head, only, question, space, n)
-    return n
-
-
-@merged
-def fire_short_of_constant(graph: GraphArrays, index: RuleIndex, question: QueryState, space: Workspace, n: int) -> int:
-    """Fire the rules of length 1 whose head is d read backward, with the constant s: for all that satisfies the body.
-
-    Under object identity that is not s, and does not have the relation of a U_d body to s alone.
-    """
-    rules, edges, s, n_directed = index.short, index.edges, question.s, 2 * graph.n_relations
-    position = find_value(rules.head_offsets, rules.head_constants, inverse(graph, question.d), s)
-    if position < 0:
-        return n
-    for rule in range(rules.head_rule_offsets[position], rules.head_rule_offsets[position + 1]):
-        body = int(np.int64(rules.head_bodies[rule]))
-        score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
-        if body >= n_directed:
-            segment = body - n_directed
-            for i in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
-                x = int(graph.targets[i])
-                # c' itself may lead to `self`
-                if x < graph.n_entities and (x != s or not question.object_identity):
-                    n = fire(space.candidates, space.firings, n, question.query, x, score, row)
-            continue
-        for i in range(graph.domain_offsets[body], graph.domain_offsets[body + 1]):
-            x = int(graph.domains[i])
-            start = edges.starts[i]
-            only_s = edges.starts[i + 1] == start + 1 and edges.ends[start] == s
-            if not question.object_identity or (x != s and not only_s):
-                n = fire(space.candidates, space.firings, n, question.query, x, score, row)
-    return n
 
 
 @inlined
@@ -355,11 +212,11 @@ def fire_long_of_constant(graph: GraphArrays, index: RuleIndex, question: QueryS
 
 
 @part
-def fire_unary(graph: GraphArrays, index: RuleIndex, question: QueryState, space: Workspace) -> int:
-    """Fire every unary rule that answers (s, d, ?); return the number of firings, past the room there is if that is
-    too small.
+def fire_unary(graph: GraphArrays, index: RuleIndex, question: QueryState, most: int, space: Workspace) -> int:
+    """Fire the unary rules that answer (s, d, ?), of those with the constant s and length 1 the ones whose bodies at
+    most `most` entities satisfy; return the number of firings, past the room there is if that is too small.
     """
     n = fire_short(graph, index, question, space, 0)
     n = fire_long(graph, index, question, space, n)
-    n = fire_short_of_constant(graph, index, question, space, n)
+    n = fire_short_of_constant(graph, index, question, most, space, n)
     return fire_long_of_constant(graph, index, question, space, n)

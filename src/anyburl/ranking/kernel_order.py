@@ -173,18 +173,8 @@ def set_keys(candidates: CandidateArrays, firings: FiringArrays, n_candidates: i
 
 
 @part
-def compare_candidates(
-    candidates: CandidateArrays, firings: FiringArrays, a: int, b: int, breaks_ties: bool, floor: int
-) -> int:
-    """1 if candidate a ranks before b, -1 if after, 0 if they tie.
-
-    Where ties are broken, the best rule decides, among equals the next best, and so on; if one list ends first, the
-    longer one wins. Only scores from `floor` on are known: where they do not tell, the answer is UNDECIDED.
-    """
-    if candidates.keys[a] != candidates.keys[b]:
-        return 1 if candidates.keys[a] > candidates.keys[b] else -1
-    if not breaks_ties:
-        return 0
+def compare_lists(candidates: CandidateArrays, firings: FiringArrays, a: int, b: int, floor: int) -> int:
+    """1 if candidate a, with the same key, ranks before b, -1 if after, 0 if they tie, see `compare_candidates`."""
     left, right = list_scores(candidates, firings, a), list_scores(candidates, firings, b)
     n_left, n_right = int(candidates.list_sizes[a]), int(candidates.list_sizes[b])
     i = 0
@@ -198,6 +188,20 @@ def compare_candidates(
         if score_a < 0:
             return 0
         i += 1
+
+
+@inlined
+def compare_candidates(
+    candidates: CandidateArrays, firings: FiringArrays, a: int, b: int, breaks_ties: bool, floor: int
+) -> int:
+    """1 if candidate a ranks before b, -1 if after, 0 if they tie.
+
+    Where ties are broken, the best rule decides, among equals the next best, and so on; if one list ends first, the
+    longer one wins. Only scores from `floor` on are known: where they do not tell, the answer is UNDECIDED.
+    """
+    if candidates.keys[a] != candidates.keys[b]:
+        return 1 if candidates.keys[a] > candidates.keys[b] else -1
+    return compare_lists(candidates, firings, a, b, floor) if breaks_ties else 0
 
 
 UNIT = float(1 << 44)  # of scores
@@ -247,72 +251,126 @@ def tell_evidence(
 
 
 @part
-def count_better(
+def order_targets(
+    queries: QueryArrays, q: int, candidates: CandidateArrays, firings: FiringArrays, breaks_ties: bool, floor: int
+) -> int:
+    """Put the targets that are candidates in order, as far as scores from `floor` on tell; return how many positions
+    there are: those that tie share one.
+    """
+    first, last, n, n_positions = queries.target_offsets[q], queries.target_offsets[q + 1], 0, 0
+    ordered, standings = candidates.ordered, candidates.standings
+    for i in range(first, last):
+        standings[queries.targets[i]] = -1
+    for i in range(first, last):
+        target = int(np.int64(queries.targets[i]))
+        if standings[target] >= 0 or candidates.stamps[target] != candidates.clock[0]:
+            continue
+        low, high = 0, n
+        while low < high:
+            middle = (low + high) >> 1
+            if compare_candidates(candidates, firings, target, int(ordered[middle]), breaks_ties, floor) == 1:
+                high = middle
+            else:
+                low = middle + 1
+        for position in range(n, low, -1):
+            ordered[position] = ordered[position - 1]
+        ordered[low], standings[target] = target, 0
+        n += 1
+    for i in range(n):
+        target = int(ordered[i])
+        if (
+            i == 0
+            or compare_candidates(candidates, firings, int(ordered[n_positions - 1]), target, breaks_ties, floor) == 1
+        ):
+            ordered[n_positions] = target
+            n_positions += 1
+        standings[target] = n_positions - 1
+    return n_positions
+
+
+@part
+def place_rivals(
     candidates: CandidateArrays,
     firings: FiringArrays,
     n_candidates: int,
-    target: int,
+    n_positions: int,
     query: int,
     breaks_ties: bool,
     floor: int,
-) -> tuple[int, int, int]:
-    """Return how many candidates rank before `target`, how many tie with it, and of how many that is undecided.
+) -> int:
+    """Count the candidates that rank before each of the ordered targets and those that tie with it; return of how many
+    that is undecided. These are marked as tied, and counted nowhere.
 
-    Other targets are known answers, too: they do not count. Candidates of which it is undecided are marked as tied, and
-    so is the target then.
+    Other targets are known answers, too: they do not count.
     """
-    better, equal, n_open = 0, 0, 0
+    n_open, ordered = 0, candidates.ordered
+    candidates.n_before[:n_positions] = 0
+    candidates.n_beside[:n_positions] = 0
+    least = candidates.keys[ordered[n_positions - 1]]
     for c in range(n_candidates):
         entity = int(candidates.listed[c])
-        if entity == target or candidates.targets[entity] == query or candidates.keys[entity] < candidates.keys[target]:
+        if candidates.keys[entity] < least or candidates.targets[entity] == query:
             continue
-        order = compare_candidates(candidates, firings, entity, target, breaks_ties, floor)
+        low, high, order = 0, n_positions, 1
+        while low < high:
+            middle = (low + high) >> 1
+            order = compare_candidates(candidates, firings, entity, int(ordered[middle]), breaks_ties, floor)
+            if order == 1:
+                high = middle
+            elif order == -1:
+                low = middle + 1
+            else:
+                low = high = middle
         if order == UNDECIDED:
-            candidates.tied[entity] = query
+            candidates.tied[entity] = candidates.clock[0]
             n_open += 1
-        else:
-            better += order > 0
-            equal += order == 0
-    if n_open > 0:
-        candidates.tied[target] = query
-    return better, equal, n_open
+        elif order == 0:
+            candidates.n_beside[low] += 1
+        elif low < n_positions:
+            candidates.n_before[low] += 1
+    return n_open
 
 
 @inlined
-def list_undecided(candidates: CandidateArrays, n_candidates: int, query: int) -> int:
+def list_undecided(candidates: CandidateArrays, n_candidates: int, mark: int) -> int:
     """Write the candidates of which it is not known whether they tie to `undecided`; return how many there are."""
     n = 0
     for c in range(n_candidates):
         entity = candidates.listed[c]
-        if candidates.tied[entity] == query:
+        if candidates.tied[entity] == mark:
             candidates.undecided[n] = entity
             n += 1
     return n
 
 
 @inlined
-def keep_undecided(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int) -> int:
-    """Move the firings of undecided candidates, of the first `n`, to the front; return how many there are."""
-    kept = 0
+def keep_undecided(
+    candidates: CandidateArrays, firings: FiringArrays, n_unary: int, n: int, floor: int, mark: int
+) -> tuple[int, int]:
+    """Move the firings of undecided candidates, of the first `n`, to the front, but for those of rules of which not all
+    have fired: after the first `n_unary`, those with scores below `floor`. Return how many of the first are kept, and
+    how many in all.
+    """
+    kept_unary, kept = 0, 0
     for i in range(n):
-        if candidates.tied[firings.candidates[i]] == query:
+        if candidates.tied[firings.candidates[i]] == mark and (i < n_unary or firings.scores[i] >= floor):
             firings.candidates[kept] = firings.candidates[i]
             firings.scores[kept] = firings.scores[i]
             firings.rules[kept] = firings.rules[i]
             kept += 1
-    return kept
+            kept_unary += i < n_unary
+    return kept_unary, kept
 
 
 @inlined
 def needed_score(queries: QueryArrays, q: int, candidates: CandidateArrays) -> int:
-    """Return half the highest score that all targets are predicted by, -1 if one is not predicted yet.
-
-    Rules with lower scores than the targets' can only break ties; down to half of it, they break most.
+    """Return the highest score that all targets are predicted by, -1 if one is not predicted yet: rules with lower
+    scores can only break ties.
     """
     lowest = np.int64(2**62)
     for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
         lowest = min(lowest, candidates.reached[queries.targets[i]])
-    return int(lowest >> 1)  # -1 stays -1
+    return int(lowest)
 
 
 @part
@@ -331,6 +389,26 @@ def find_least_key(candidates: CandidateArrays, firings: FiringArrays, n_candida
             heap[start] = key
             sift_down(heap, start, 0, top_k)
     return int(heap[start])
+
+
+@part
+def least_of_best(candidates: CandidateArrays, firings: FiringArrays, n: int, top_k: int) -> int:
+    """Return the `top_k`-th highest score that candidates of the first `n` firings have, -1 if they are fewer."""
+    candidates.clock[0] += 1
+    n_candidates = link_firings(candidates, firings, n, int(candidates.clock[0]))
+    return find_least_key(candidates, firings, n_candidates, top_k)
+
+
+@inlined
+def mark_best(candidates: CandidateArrays, firings: FiringArrays, n_candidates: int, top_k: int) -> int:
+    """Mark the candidates that may be among the `top_k` best as tied; return how many there are."""
+    n_marked, least = 0, find_least_key(candidates, firings, n_candidates, top_k)
+    for c in range(n_candidates):
+        entity = candidates.listed[c]
+        if candidates.keys[entity] >= least:
+            candidates.tied[entity] = candidates.clock[0]
+            n_marked += 1
+    return n_marked
 
 
 @part
@@ -378,7 +456,12 @@ def rank_candidate(
     candidates: CandidateArrays, firings: FiringArrays, n: int, entity: int, n_counted: int, breaks_ties: bool
 ) -> tuple[int, int]:
     """Return how many of the candidates of the first `n` firings rank before `entity`, one of them, and with it."""
-    n_candidates = link_firings(candidates, firings, n, 1)
+    n_candidates, better, equal = link_firings(candidates, firings, n, 1), 0, 0
     set_keys(candidates, firings, n_candidates, n_counted)
-    better, equal, _ = count_better(candidates, firings, n_candidates, entity, 1, breaks_ties, -1)
+    for c in range(n_candidates):
+        rival = int(candidates.listed[c])
+        if rival != entity:
+            order = compare_candidates(candidates, firings, rival, entity, breaks_ties, -1)
+            better += order > 0
+            equal += order == 0
     return better, equal

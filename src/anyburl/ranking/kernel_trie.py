@@ -11,7 +11,7 @@ from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_reach import extend_level, is_open, new_node
 from anyburl.bodies.kernel_values import compares
 from anyburl.graph.arrays import GraphArrays, Ints
-from anyburl.graph.kernel import inverse, steps
+from anyburl.graph.kernel import find_segment, inverse, steps
 from anyburl.ranking.arrays import (
     AttributeArrays,
     CandidateArrays,
@@ -23,8 +23,8 @@ from anyburl.ranking.arrays import (
     TrieWalk,
     Workspace,
 )
-from anyburl.ranking.kernel_fire import fire
-from anyburl.ranking.kernel_order import needed_score
+from anyburl.ranking.kernel_order import least_of_best, needed_score
+from anyburl.ranking.kernel_short import fire, matters
 
 
 @kernel
@@ -120,6 +120,7 @@ def find_best_below(
 
 
 UNDECIDED_WORK = 8  # work of looking back from one candidate
+FEW_FIRINGS = 64
 
 
 @inlined
@@ -180,18 +181,20 @@ def leaf_work(graph: GraphArrays, edges: RelationEdges, relation: int, n_nodes: 
 
 @inlined
 def push_node(
-    graph: GraphArrays, start: int, end: int, s: int, avoided: int, query: int, space: Workspace, n: int
+    graph: GraphArrays, start: int, end: int, s: int, avoided: int, question: QueryState, space: Workspace, n: int
 ) -> int:
-    """List the entities of some rows that were not listed before, but for s and `avoided`; there is room for all.
+    """List the entities of some rows that matter and were not listed before, but for s and `avoided`; there is room for
+    all.
 
     Without a branch that depends on the entity: half of them are new, which no processor can guess.
     """
     walk, candidates, firings = space.walk, space.candidates, space.firings
-    clock = walk.clock[0]
+    clock, only_tied = walk.clock[0], question.tied >= 0
+    marks, mark = (candidates.tied, question.tied) if only_tied else (candidates.excluded, question.query)
     for row in range(start, end):
         entity = int(graph.targets[row])
         seen = walk.ends[entity]
-        new = (seen != clock) & (candidates.excluded[entity] != query) & (entity != s) & (entity != avoided)
+        new = (seen != clock) & ((marks[entity] == mark) == only_tied) & (entity != s) & (entity != avoided)
         firings.candidates[n] = entity
         walk.ends[entity] = clock if new else seen
         n += new
@@ -219,13 +222,13 @@ def push_leaf(graph: GraphArrays, leaf: Leaf, question: QueryState, space: Works
         one_way = side == 1 and levels.n_witnesses[side, slot] == 1
         if (all_open or one_way) and n + end - start <= room:
             avoided = -1 if all_open else int(levels.witnesses[side, slot, 0, 0])
-            n = push_node(graph, start, end, avoided_s, avoided, question.query, space, n)
+            n = push_node(graph, start, end, avoided_s, avoided, question, space, n)
             continue
         for row in range(start, end):
             entity = int(graph.targets[row])
             if walk.ends[entity] == clock or entity == avoided_s:
                 continue
-            if all_open or is_open(levels, side, slot, side, entity):
+            if matters(space.candidates, question, entity) and (all_open or is_open(levels, side, slot, side, entity)):
                 walk.ends[entity] = clock
                 n = fire(space.candidates, firings, n, question.query, entity, leaf.score, leaf.rule)
     for i in range(first, min(n, room)):
@@ -243,7 +246,9 @@ def pull_leaf(
     levels, back = walk.levels, inverse(graph, leaf.relation)
     for position in range(graph.domain_offsets[back], graph.domain_offsets[back + 1]):
         entity = int(graph.domains[position])
-        if candidates.excluded[entity] == question.query or (entity == question.s and question.object_identity):
+        if candidates.excluded[entity] == question.query or not matters(candidates, question, entity):
+            continue
+        if entity == question.s and question.object_identity:
             continue
         for row in range(edges.starts[position], edges.starts[position + 1]):
             node = int(edges.ends[row])
@@ -273,6 +278,7 @@ def fire_undecided(
             if levels.stamps[side, node] != walk.clocks[side]:
                 continue
             if not question.object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
+                walk.ends[entity] = walk.clock[0]
                 n = fire(candidates, space.firings, n, question.query, entity, leaf.score, leaf.rule)
                 break
     return n
@@ -295,23 +301,52 @@ def fire_level(depth: int, score: int, rule: int, n_undecided: int, query: int, 
 def fire_compared(
     values: AttributeArrays, step: int, leaf: Leaf, question: QueryState, space: Workspace, n: int
 ) -> int:
-    """Fire for every entity of a level that compares with s as a rule says; `step` is counted after all relations."""
+    """Fire for every entity of a level that matters and compares with s as a rule says; `step` is counted after all
+    relations.
+    """
     walk = space.walk
     levels, attribute, order = walk.levels, step // 3, step % 3 - 1
     start, end = int(values.offsets[attribute]), int(values.offsets[attribute + 1])
     for i in range(walk.n_nodes[leaf.side]):
         entity = int(levels.nodes[leaf.side, i])
-        if compares(values.entities, values.values, start, end, question.s, entity, order):
+        if matters(space.candidates, question, entity) and compares(
+            values.entities, values.values, start, end, question.s, entity, order
+        ):
             walk.ends[entity] = walk.clock[0]
             n = fire(space.candidates, space.firings, n, question.query, entity, leaf.score, leaf.rule)
     return n
 
 
+BY_TARGETS = -1
+"""How rules are passed over: those that are worse than one that predicts the targets; a positive number says how many
+of the best candidates matter, 0 that all rules fire.
+"""
+
+
 @inlined
 def raise_floor(
-    queries: QueryArrays, question: QueryState, score: int, walk: TrieWalk, candidates: CandidateArrays
+    queries: QueryArrays,
+    question: QueryState,
+    prune: int,
+    score: int,
+    space: Workspace,
+    n_before: int,
+    n: int,
 ) -> int:
-    """Take note of the targets that were just predicted; return the highest score that all are predicted by."""
+    """Return the score that rules need, as far as is known after one with this score has fired, the firings from
+    `n_before` to before `n`.
+
+    For targets, that is the highest score that all are predicted by. For the best candidates, it is a score that so
+    many have; that is counted when there are twice as many firings as at the last time.
+    """
+    walk, candidates, firings = space.walk, space.candidates, space.firings
+    if prune > 0:
+        if n - n_before >= prune:
+            return score
+        if n > walk.n_linked[0] and n <= len(firings.candidates):
+            walk.n_linked[0] = 2 * n
+            return least_of_best(candidates, firings, n, prune)
+        return -1
     for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
         target = queries.targets[i]
         if walk.ends[target] == walk.clock[0] and candidates.excluded[target] != question.query:
@@ -320,24 +355,74 @@ def raise_floor(
 
 
 @part
+def open_levels(graph: GraphArrays, question: QueryState, depth: int, walk: TrieWalk) -> None:
+    """Enter where the steps of the walk lead, level by level up to `depth`, as far as that has not been done."""
+    for level in range(depth + 1):
+        if walk.n_nodes[level] >= 0:
+            continue
+        walk.clock[0] += 1
+        walk.clocks[level] = walk.clock[0]
+        relation, n_reached = int(walk.steps[level]), 0
+        if level == 0:
+            n_reached = first_level(graph, question.s, relation, walk.levels, walk.clock[0])
+        elif walk.n_nodes[level - 1] == 0:
+            n_reached = 0
+        elif level == 1 and question.object_identity:
+            n_reached = second_level(graph, question.s, relation, question.longest - 2, walk)
+        else:
+            n_reached, _ = extend_level(
+                graph,
+                relation,
+                question.s,
+                level - 1,
+                question.longest - level - 1,
+                question.object_identity,
+                walk.levels,
+                level - 1,
+                level,
+                int(walk.n_nodes[level - 1]),
+                (walk.clocks[level - 1], walk.clocks[level]),
+                NO_LIMIT,
+            )
+        walk.n_nodes[level] = n_reached
+
+
+@inlined
+def any_undecided_has(graph: GraphArrays, relation: int, n_undecided: int, candidates: CandidateArrays) -> bool:
+    """Whether an undecided candidate has this directed relation."""
+    for i in range(n_undecided):
+        if find_segment(graph, int(candidates.undecided[i]), relation) >= 0:
+            return True
+    return False
+
+
+@part
 def fire_trie(
     graph: GraphArrays,
     index: RuleIndex,
     queries: QueryArrays,
     question: QueryState,
-    prune: bool,
+    prune: int,
     n_undecided: int,
     space: Workspace,
     n: int,
 ) -> tuple[int, int]:
-    """Fire the B rules with head d from s, depth first: level i of the walk holds where the first i + 1 steps lead.
+    """Fire the B rules with head d from s, depth first: level i of the walk holds where the first i + 1 steps lead. It
+    is found out when the first rule below it is to fire.
 
-    With `prune`, rules are passed over that are worse than one that predicts the targets already; return the number of
-    firings and the score from which on all rules have fired (-1: all of them). If `n_undecided` is not negative, only
-    so many undecided candidates matter; rules fire for others where that is less work.
+    With `prune`, rules are passed over that cannot change which candidates rank before the targets, or are the best;
+    return the number of firings and the score from which on all rules have fired (-1: all of them). If `n_undecided` is
+    not negative, only so many undecided candidates matter; without `QueryState.tied`, rules fire for others as well
+    where that is less work.
     """
     trie, edges, walk, candidates = index.trie, index.edges, space.walk, space.candidates
-    floor = max(needed_score(queries, question.q, candidates) if prune else -1, question.least)
+    n_directed = 2 * graph.n_relations
+    floor = question.least
+    if prune == BY_TARGETS:
+        floor = max(floor, needed_score(queries, question.q, candidates))
+    elif prune > 0:
+        walk.n_linked[0] = 2 * n + FEW_FIRINGS
+        floor = max(floor, least_of_best(candidates, space.firings, n, prune))
     depth = 0
     walk.next_child[0], walk.end_child[0] = trie.roots[question.d], trie.roots[question.d + 1]
     while depth >= 0:
@@ -348,54 +433,51 @@ def fire_trie(
         walk.next_child[depth] += 1
         if index.best_below[node] < floor:
             continue
-        walk.clock[0] += 1
-        walk.clocks[depth] = walk.clock[0]
+        if depth > 0 and walk.n_nodes[depth - 1] == 0:
+            walk.next_child[depth] = walk.end_child[depth]
+            continue
         relation, n_children = int(trie.relations[node]), int(trie.n_children[node])
         score, rule = -1, int(trie.rows[node])
         if trie.codes[node] >= 0:
             score = int(index.scores[trie.codes[node]])
+        fires = score >= max(floor, 0) and score < question.below
         if depth > 0 and n_children == 0:
-            leaf = Leaf(relation, depth - 1, score, rule)
-            is_compared = relation >= 2 * graph.n_relations
+            if not fires:
+                continue
+            is_compared = relation >= n_directed
+            if walk.n_nodes[depth - 1] < 0:
+                may_skip = n_undecided >= 0 and not is_compared
+                if may_skip and not any_undecided_has(graph, inverse(graph, relation), n_undecided, candidates):
+                    continue
+                open_levels(graph, question, depth - 1, walk)
+            if walk.n_nodes[depth - 1] == 0:
+                continue
+            walk.clock[0] += 1
+            leaf, n_before = Leaf(relation, depth - 1, score, rule), n
             backward, work = False, 0
             if not is_compared:
                 backward, work = leaf_work(graph, edges, relation, int(walk.n_nodes[depth - 1]))
             if is_compared:
-                n = fire_compared(index.values, relation - 2 * graph.n_relations, leaf, question, space, n)
+                n = fire_compared(index.values, relation - n_directed, leaf, question, space, n)
             elif n_undecided >= 0 and UNDECIDED_WORK * n_undecided < work:
                 n = fire_undecided(graph, leaf, n_undecided, question, space, n)
             elif backward:
                 n = pull_leaf(graph, edges, leaf, question, space, n)
             else:
                 n = push_leaf(graph, leaf, question, space, n)
-            if prune and score > floor:
-                floor = max(floor, raise_floor(queries, question, score, walk, candidates))
+            if prune != 0 and score > floor:
+                floor = max(floor, raise_floor(queries, question, prune, score, space, n_before, n))
             continue
-        if depth == 0:
-            n_reached = first_level(graph, question.s, relation, walk.levels, walk.clock[0])
-        elif depth == 1 and question.object_identity:
-            n_reached = second_level(graph, question.s, relation, question.longest - 2, walk)
-        else:
-            n_reached, _ = extend_level(
-                graph,
-                relation,
-                question.s,
-                depth - 1,
-                question.longest - depth - 1,
-                question.object_identity,
-                walk.levels,
-                depth - 1,
-                depth,
-                int(walk.n_nodes[depth - 1]),
-                (walk.clocks[depth - 1], walk.clocks[depth]),
-                NO_LIMIT,
-            )
-        walk.n_nodes[depth] = n_reached
-        if score >= floor and score >= 0:
+        if depth == 0 and find_segment(graph, question.s, relation) < 0:
+            continue
+        walk.steps[depth], walk.n_nodes[depth] = relation, -1
+        if fires:
+            open_levels(graph, question, depth, walk)
+            n_before = n
             n = fire_level(depth, score, rule, n_undecided, question.query, space, n)
-            if prune and score > floor:
-                floor = max(floor, raise_floor(queries, question, score, walk, candidates))
-        if n_children > 0 and n_reached > 0:
+            if prune != 0 and score > floor:
+                floor = max(floor, raise_floor(queries, question, prune, score, space, n_before, n))
+        if n_children > 0 and walk.n_nodes[depth] != 0:
             depth += 1
             walk.next_child[depth] = trie.first_children[node]
             walk.end_child[depth] = trie.first_children[node] + n_children

@@ -51,13 +51,15 @@ QUERIES_AT_A_TIME = 32
 class AnswerRequest:
     """What the answers are to be: ranks by `aggregation`, and the `top_k` best candidates of each query.
 
-    With `keep_known`, answers that the graph states are not blocked where connected pairs are. If `groups` puts every
-    rule into a group, the evidence for each of the best is returned as well.
+    With `keep_known`, answers that the graph states are not blocked where connected pairs are. With `only_best`, the
+    candidates need not be counted, which is faster. If `groups` puts every rule into a group, the evidence for each of
+    the best is returned as well.
     """
 
     aggregation: Aggregation
     top_k: int = 0
     keep_known: bool = False
+    only_best: bool = False
     groups: NDArray[np.uint8] = field(default_factory=lambda: NO_GROUPS)
 
 
@@ -104,7 +106,13 @@ class ReadyRules:
     block_connected: bool
 
     def protocol(
-        self, aggregation: Aggregation, top_k: int, *, keep_known: bool = False, only_fires: bool = False
+        self,
+        aggregation: Aggregation,
+        top_k: int,
+        *,
+        keep_known: bool = False,
+        only_fires: bool = False,
+        only_best: bool = False,
     ) -> AnswerSettings:
         """Return the settings that kernels take; where rules only fire, nothing is blocked."""
         return AnswerSettings(
@@ -114,6 +122,7 @@ class ReadyRules:
             block_connected=self.block_connected and not only_fires,
             keep_known=keep_known,
             only_fires=only_fires,
+            only_best=only_best and top_k > 0,
             top_k=top_k,
             longest=self.longest,
             least_binary=int(to_scores(aggregation.least_binary)) if aggregation.least_binary else -1,
@@ -135,7 +144,10 @@ class LocalBackend:
         n_queries = len(queries.entities)
         groups = request.groups
         out = empty_answers(n_queries, len(queries.targets), request.top_k, n_columns(groups))
-        protocol = self._ready.protocol(request.aggregation, request.top_k, keep_known=request.keep_known)
+        only_best = request.only_best and len(groups) == 0
+        protocol = self._ready.protocol(
+            request.aggregation, request.top_k, keep_known=request.keep_known, only_best=only_best
+        )
         batches = range(0, n_queries, QUERIES_AT_A_TIME)
         threads = self.threads if len(batches) > 1 else 1
         work = partial(self._run, queries, protocol, groups, out)
@@ -245,13 +257,16 @@ class Ranker:
         *,
         top_k: int = 0,
         keep_known: bool = False,
+        only_best: bool = False,
         groups: NDArray[np.uint8] = NO_GROUPS,
         progress: Progress | None = None,
     ) -> AnswerArrays:
         """Rank the targets of `queries` and keep the `top_k` best candidates of each, see `AnswerRequest`."""
         if self.reranker is not None:
             return self.reranker.answer(self.lister(), queries, top_k=top_k, keep_known=keep_known, progress=progress)
-        return self.backend.answer(queries, AnswerRequest(self.aggregation, top_k, keep_known, groups), progress)
+        return self.backend.answer(
+            queries, AnswerRequest(self.aggregation, top_k, keep_known, only_best, groups), progress
+        )
 
     def fire(self, entity: int, relation: int) -> FiringArrays:
         """Return every firing for the query (entity, directed relation, ?), known answers included."""
@@ -270,14 +285,23 @@ class Ranker:
 
 
 def make_ready(
-    graph: GraphArrays, rules: RuleSet, options: RankOptions, *, block_connected: bool, index: RuleIndex | None = None
+    graph: GraphArrays,
+    rules: RuleSet,
+    options: RankOptions,
+    *,
+    block_connected: bool,
+    index: RuleIndex | None = None,
+    tries: bool = True,
 ) -> ReadyRules:
-    """Index the rules, of the graph's vocabulary, unless there is an `index` already, and give them scores."""
+    """Index the rules, of the graph's vocabulary, unless there is an `index` already, and give them scores.
+
+    Without `tries`, B rules are not indexed.
+    """
     known = rules.vocabulary
     if (known.n_entities, known.n_relations) != (graph.n_entities, graph.n_relations):
         raise RuleError("the rules and the graph have different vocabularies: use with_vocabulary first")
     walked = graph if options.object_identity else with_loops(graph)
-    index = build_rule_index(walked, rules) if index is None else with_edges(index, walked)
+    index = build_rule_index(walked, rules, tries=tries) if index is None else with_edges(index, walked)
     types, support, predictions = index.counts.T
     confidences = count_confidences(options, types.astype(np.uint8), support.astype(np.int32), predictions)
     scored = with_scores(index, to_scores(confidences))

@@ -57,11 +57,13 @@ def answer_columns(
     *,
     top: int,
     include_known: bool,
+    only_best: bool = False,
     progress: Progress | None = None,
 ) -> Iterator[AnswerColumns]:
     """Yield the `top` best answers of the questions, some questions at a time, in order.
 
-    Answers that the train split states are left out unless `include_known`.
+    Answers that the train split states are left out unless `include_known`. With `only_best`, candidates need not be
+    counted (`n_candidates` may be -1), which is faster.
     """
     ranker.check_data(dataset)
     checking.whole("top", top, 1, checking.MOST_KEPT)
@@ -70,7 +72,7 @@ def answer_columns(
     size = min(max(ANSWERS_AT_A_TIME // top, FEWEST_QUESTIONS), MOST_QUESTIONS)
     for start in range(0, len(questions), size):
         part = questions.part(start, start + size)
-        yield _answer_part(ranker, dataset, part, start, top, include_known, progress)
+        yield _answer_part(ranker, dataset, part, start, top, include_known, only_best, progress)
 
 
 def _answer_part(
@@ -80,6 +82,7 @@ def _answer_part(
     start: int,
     top: int,
     include_known: bool,
+    only_best: bool,
     progress: Progress | None,
 ) -> AnswerColumns:
     n, nothing = len(questions), np.empty(0, np.int32)
@@ -94,7 +97,7 @@ def _answer_part(
         excluded_offsets=offsets,
         excluded=excluded,
     )
-    answers = ranker.answer(asked, top_k=top, keep_known=include_known, progress=progress)
+    answers = ranker.answer(asked, top_k=top, keep_known=include_known, only_best=only_best, progress=progress)
     kept = np.arange(answers.best.shape[1])[None, :] < answers.n_best[:, None]
     rows = np.repeat(np.arange(n), answers.n_best)
     entities, rules, n_rules = answers.best[kept], answers.best_rules[kept], answers.best_counts[kept]

@@ -212,7 +212,13 @@ class Reasoner:
         if not isinstance(queries, QueryIds):
             queries = encode_queries(queries, self.vocabulary, self.names, self.dataset.train.triples)
         parts = answer_columns(
-            self.ranker, self.dataset, queries, top=top, include_known=include_known, progress=progress
+            self.ranker,
+            self.dataset,
+            queries,
+            top=top,
+            include_known=include_known,
+            only_best=True,
+            progress=progress,
         )
         for columns in parts:
             yield self._frames.frame(columns)

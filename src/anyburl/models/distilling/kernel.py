@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part
+from anyburl.bodies.arrays import NO_LIMIT
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, inverse, lower_bound
 from anyburl.ranking.arrays import (
+    ANY_SCORE,
     AnswerSettings,
     QueryArrays,
     QueryState,
@@ -22,8 +24,9 @@ from anyburl.ranking.arrays import (
     Workspace,
 )
 from anyburl.ranking.kernel import exclude, mark_targets, next_query
-from anyburl.ranking.kernel_fire import find_value, fire, fire_unary, holds_for, only_end
+from anyburl.ranking.kernel_fire import fire_unary, holds_for
 from anyburl.ranking.kernel_order import link_firings
+from anyburl.ranking.kernel_short import find_value, fire, is_member, only_end
 from anyburl.ranking.kernel_trie import fire_trie
 
 
@@ -149,15 +152,7 @@ def fire_head(
         if last - first <= end - start:
             for i in range(first, last):
                 body = int(np.int64(rules.head_bodies[i]))
-                if body >= n_directed:
-                    segment = body - n_directed
-                    stop = int(graph.segment_starts[segment + 1])
-                    row = lower_bound(graph.targets, int(graph.segment_starts[segment]), stop, x)
-                    holds = row < stop and graph.targets[row] == x
-                else:
-                    only = only_end(graph, x, body, object_identity)
-                    holds = only != -2 and (only != constant or not object_identity)
-                if holds:
+                if is_member(graph, body, x, constant, object_identity):
                     score, rule = int(index.scores[rules.head_codes[i]]), int(rules.head_rows[i])
                     n = fire(space.candidates, space.firings, n, question.query, target, score, rule)
         else:
@@ -171,7 +166,9 @@ def fire_head(
                     n = fire_short_rule(index, body, head, constant, target, question, space, n)
     position = find_value(index.long.head_offsets, index.long.head_constants, head, constant)
     if position >= 0:
-        state = QueryState(question.q, x, question.d, question.query, object_identity, question.longest, question.least)
+        state = QueryState(
+            question.q, x, question.d, question.query, object_identity, question.longest, -1, ANY_SCORE, -1
+        )
         for i in range(index.long.head_rule_offsets[position], index.long.head_rule_offsets[position + 1]):
             if index.long.lengths[i] == 0 and head != question.d and constant != graph.n_entities:
                 continue  # a rule without a body ranks no subjects
@@ -209,9 +206,8 @@ def fire_known(known: KnownArrays, q: int, only_targets: bool, workspace: Worksp
     candidates, firings = workspace.candidates, workspace.firings
     room = len(firings.candidates)
     s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-    question = QueryState(
-        q, s, d, next_query(candidates), protocol.object_identity, protocol.longest, protocol.least_binary
-    )
+    query, least = next_query(candidates), protocol.least_binary
+    question = QueryState(q, s, d, query, protocol.object_identity, protocol.longest, least, ANY_SCORE, -1)
     exclude(graph, queries, question, protocol, candidates)
     mark_targets(queries, question, candidates)
     n_targets = 0
@@ -224,9 +220,9 @@ def fire_known(known: KnownArrays, q: int, only_targets: bool, workspace: Worksp
     if only_targets:
         n = fire_unary_for_targets(graph, index, queries, question, workspace)
     else:
-        n = fire_unary(graph, index, question, workspace)
+        n = fire_unary(graph, index, question, NO_LIMIT, workspace)
     if n <= room:
-        n, _ = fire_trie(graph, index, queries, question, False, n_targets if only_targets else -1, workspace, n)
+        n, _ = fire_trie(graph, index, queries, question, 0, n_targets if only_targets else -1, workspace, n)
     n_candidates = link_firings(candidates, firings, n, question.query) if n <= room else 0
     return n, n_candidates, question.query
 

@@ -35,7 +35,9 @@ FEWEST_BACK = 20  # facts, to calibrate on
 HIDDEN_SHARE = 0.1  # of train, where there is no valid split
 LEAST_SCORE = 0.05  # of facts that are counted
 LEAST_PROBABILITY = 0.1  # where a sample shows that facts are less likely, the others need not be counted
-MANY_HIDDEN = 4_000  # facts in the sample
+LEAST_BY_FEW = 0.02  # the same, where the sample has fewer than `MANY_HIDDEN` facts
+MANY_HIDDEN = 4_000  # facts in the sample, at most
+SAMPLED = 0.25  # of the subjects, at most
 COUNTED_AT_A_TIME = 1 << 18  # facts
 WORTH_ASKING = 0.03  # probability by rules alone: about less likely facts, a model is not asked
 LOST = 0.02  # of the likely facts may be lost where rules say too little for a model to be asked
@@ -99,6 +101,7 @@ class Tally:
         self.is_made = np.ones((vocabulary.n_relations, N_CONTEXTS, 1), np.bool_)
         self.is_made[properties.one_object, 1] = False
         self.floors = np.zeros(vocabulary.n_relations)  # see `listed_floors`
+        self._fitted: dict[bytes, list[tuple[Ints, Floats]]] = {}
         self.n_hidden, self.n_test = (
             np.bincount(part[:, 1], minlength=vocabulary.n_relations).astype(np.float64) for part in (hidden, test)
         )
@@ -110,9 +113,13 @@ class Tally:
 
     def fitted_to_other(self, most: Floats) -> list[tuple[Ints, Floats]]:
         """Return, for each half, the bins and the shares of true proposals that are fitted to the other; if all
-        proposals of a relation are true, `most` come back.
+        proposals of a relation are true, `most` come back. All must have been counted.
         """
-        return [(starts := choose_bins(other), fit_true(other, starts, most)) for other in self.halves[::-1]]
+        key = most.tobytes()
+        if key not in self._fitted:
+            others = [(other, choose_bins(other)) for other in self.halves[::-1]]
+            self._fitted[key] = [(starts, fit_true(other, starts, most)) for other, starts in others]
+        return self._fitted[key]
 
     def correction(self, most: Floats) -> tuple[float, float]:
         """Return how far shares that were fitted to one half of the subjects are off in the other."""
@@ -145,7 +152,8 @@ def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress |
     """
     game, tally, asks_model = _Game(hiding, properties), Tally(hiding, properties), has_model(hiding.ranker)
     n_relations, n_entities = hiding.dataset.vocabulary.n_relations, hiding.dataset.vocabulary.n_entities
-    in_sample = np.random.default_rng(seed).random(n_entities) < MANY_HIDDEN / max(len(hiding.dataset.valid), 1)
+    share = min(SAMPLED, MANY_HIDDEN / max(len(hiding.dataset.valid), 1))
+    in_sample = np.random.default_rng(seed).random(n_entities) < share
     sample, others = (np.flatnonzero(chosen).astype(np.int32) for chosen in (in_sample, ~in_sample))
     least, floors = np.full(n_relations, LEAST_SCORE), np.zeros(n_relations)
     if asks_model:
@@ -157,9 +165,11 @@ def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress |
     for facts in game.proposals(sample, least, floors, progress):
         tally.add(facts)
         listed.append(facts)
-    least = np.maximum(_scores_from(tally, LEAST_PROBABILITY), LEAST_SCORE)
+    least_counted = LEAST_BY_FEW if share == SAMPLED else LEAST_PROBABILITY
+    least = np.maximum(_scores_from(tally, least_counted), LEAST_SCORE)
     if asks_model:
-        tally.floors = floors = np.maximum(floors, listed_floors(FactColumns.concat(listed), least))
+        likely = np.maximum(_scores_from(tally, LEAST_PROBABILITY), LEAST_SCORE)
+        tally.floors = floors = np.maximum(floors, listed_floors(FactColumns.concat(listed), likely))
     for facts in game.proposals(others, least, floors, progress):
         tally.add(facts)
     return tally

@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part
+from anyburl.bodies.arrays import NO_LIMIT
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import find_segment
 from anyburl.ranking.arrays import (
+    ANY_SCORE,
     AnswerSettings,
     CandidateArrays,
     FiringArrays,
@@ -339,8 +341,8 @@ def find_facts(
         entity = next_query(candidates)
         if protocol.block_connected:
             exclude_connected(graph, s, entity, candidates)
-        walked = QueryState(0, s, 0, entity, protocol.object_identity, protocol.longest, -1)
-        n_ends, _ = fire_trie(graph, index, queries, walked, False, -1, listing, 0)
+        walked = QueryState(0, s, 0, entity, protocol.object_identity, protocol.longest, -1, ANY_SCORE, -1)
+        n_ends, _ = fire_trie(graph, index, queries, walked, 0, -1, listing, 0)
         if n_ends > len(shelf.ends.candidates):
             stopped[AT.ends] = n_ends
             return
@@ -353,8 +355,8 @@ def find_facts(
             if not protocol.block_connected:
                 query = next_query(candidates)
                 exclude_known(graph, s, d, query, candidates)
-            asked = QueryState(0, s, d, query, protocol.object_identity, protocol.longest, -1)
-            n_unary = fire_unary(graph, index, asked, answering)
+            asked = QueryState(0, s, d, query, protocol.object_identity, protocol.longest, -1, ANY_SCORE, -1)
+            n_unary = fire_unary(graph, index, asked, NO_LIMIT, answering)
             if n_unary > len(firings.candidates):
                 stopped[AT.firings] = n_unary
                 return

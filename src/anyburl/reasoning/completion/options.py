@@ -34,6 +34,15 @@ def _labels_or_auto(option: str, labels: Any) -> tuple[str, ...] | str:
     return AUTO if isinstance(labels, str) and labels == AUTO else _labels(option, labels)
 
 
+def check_aggregation(aggregation: str) -> None:
+    """Refuse an aggregation that proposes no facts."""
+    if aggregation == "hybrid":
+        raise OptionError(
+            'aggregation="hybrid" ranks the answers to questions and proposes no facts: complete and calibrate with '
+            '"tuned" or another'
+        )
+
+
 def check_missing(option: str, missing: Any) -> float | dict[str, float]:
     """Return the share of true facts that no split states, overall or by the label of a relation."""
     shares = missing if isinstance(missing, Mapping) else {"": missing}

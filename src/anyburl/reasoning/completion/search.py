@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.base.errors import OptionError
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.graph.build import held_by, split_bits
 from anyburl.models.tuned.fallback import Fallback
@@ -27,7 +26,6 @@ from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.ranking.arrays import (
     QueryArrays,
     RuleIndex,
-    TrieIndex,
     Workspace,
     empty_answers,
     empty_candidates,
@@ -35,7 +33,15 @@ from anyburl.ranking.arrays import (
     empty_walk,
     offsets_of,
 )
-from anyburl.ranking.index import cut_levels, freeze, readings, shown_scores, to_confidences, to_scores
+from anyburl.ranking.index import (
+    cut_levels,
+    freeze,
+    number_counts_of,
+    readings,
+    shown_scores,
+    to_confidences,
+    to_scores,
+)
 from anyburl.ranking.kernel_order import n_columns
 from anyburl.ranking.options import Aggregation
 from anyburl.ranking.queries import single_query
@@ -52,6 +58,7 @@ from anyburl.reasoning.completion.arrays import (
 )
 from anyburl.reasoning.completion.facts import FactColumns, merge_directions
 from anyburl.reasoning.completion.kernel import find_facts
+from anyburl.reasoning.completion.options import check_aggregation
 from anyburl.rules.ruleset import RuleSet
 
 ROOM = 1 << 16  # for firings, ends of bodies and facts; it grows where that is too little
@@ -163,21 +170,13 @@ def index_bodies(rules: RuleSet, index: RuleIndex, *, both_ways: bool) -> tuple[
         rule_offsets=offsets_of(numbers, len(different)),
         bodies=numbers.astype(np.int32),
         heads=heads.astype(np.int32),
-        codes=_codes(index.trie, len(rules))[rows],
+        codes=number_counts_of(rules)[0][rows],
         rows=rows.astype(np.int32),
     )
     nothing_below = np.zeros(len(trie.codes), np.int64)
     for made in (trie, found, nothing_below):
         freeze(made)
     return index._replace(trie=trie, best_below=nothing_below), found
-
-
-def _codes(trie: TrieIndex, n_rules: int) -> NDArray[np.int32]:
-    """Return the code of each rule that ends in the trie, 0 for the others."""
-    ending = trie.rows >= 0
-    codes = np.zeros(n_rules, np.int32)
-    codes[trie.rows[ending]] = trie.codes[ending]
-    return codes
 
 
 ROUNDING = 1e-11  # more than scores, as people see them, are rounded by
@@ -261,16 +260,14 @@ def make_search(ranker: Ranker, least: Scores, narrowed: Narrowed | None = None)
     reranker = ranker.reranker if isinstance(ranker.reranker, TunedReranker) else None
     model = reranker.model if reranker else None
     if reranker is not None and reranker.other is not None:
-        raise OptionError(
-            'aggregation="hybrid" ranks the answers to questions and proposes no facts: complete and calibrate with '
-            '"tuned" or another'
-        )
+        check_aggregation("hybrid")
     lister, n_relations = ranker.lister(), ranker.graph.n_relations
     rows = _rows_that_matter(lister, least, by_best_rule=model is None and lister.aggregation.n_counted == 1)
     rules = lister.rules if rows is None else lister.rules.take(rows)
     ready = lister.ready
     if rows is not None:
-        ready = make_ready(lister.graph, rules, lister.options, block_connected=lister.block_connected)
+        options, connected = lister.options, lister.block_connected
+        ready = make_ready(lister.graph, rules, options, block_connected=connected, tries=False)
     both_ways = model is None and bool((rules.lengths == 0).any())
     narrowed = narrowed or Narrowed.nothing(n_relations)
     wanted = np.flatnonzero(np.isfinite(least)).astype(np.int32)
