@@ -15,7 +15,7 @@ from anyburl.cli.arguments import Run, Without
 from anyburl.cli.asking import AskingOptions
 from anyburl.cli.loading import require_run
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console
-from anyburl.reasoning.completion.options import MISSING_HELP, check_aggregation, check_missing, parse_missing
+from anyburl.reasoning.completion.options import MISSING_HELP, check_missing, check_proposes, parse_missing
 
 if TYPE_CHECKING:
     from anyburl.data.names import Names
@@ -48,7 +48,7 @@ def command(
     _check_plot(plot)
     share = None if missing is None else check_missing("missing", parse_missing(missing))
     options, source = asked.ranking, asked.source(run, None)
-    check_aggregation(options.aggregation)
+    check_proposes(options.aggregation)
     if not can_prepare(source.path):
         raise RunError(f"{run} is still learning, or was interrupted: continue it with --resume first")
     with source.open(options, completing=True, seed=asked.seed) as reasoner:

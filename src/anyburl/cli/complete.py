@@ -17,7 +17,7 @@ from anyburl.base.files import lines_of
 from anyburl.cli.arguments import Address, Data, Engine, Rules, Without, one_of
 from anyburl.cli.asking import AskingOptions
 from anyburl.cli.notes import Interrupts, Slow, print_json, print_whole, result_console
-from anyburl.reasoning.completion.options import PROVENANCES, CompleteOptions, check_aggregation
+from anyburl.reasoning.completion.options import PROVENANCES, CompleteOptions, check_proposes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +67,7 @@ def command(
     about = _read_subjects(given["subjects"]) if "subjects" in given else {}
     wanted = CompleteOptions(**{**given, "subjects": [*about.values()] or None})
     wanted = replace(wanted, reasons=wanted.reasons or provenance != PROVENANCES[0])
-    check_aggregation(asked.ranking.aggregation)
+    check_proposes(asked.ranking.aggregation)
     options, target = asked.ranking, open_facts(out, provenance)
     source = asked.source(rules, data, engine=engine, address=address)
     with source.open(options, explaining=wanted.reasons, completing=True, seed=asked.seed) as reasoner:

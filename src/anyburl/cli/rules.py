@@ -93,7 +93,7 @@ class ShownRules:
 
 def _kept(rules: str, wanted: RuleFilters, n: int, names: NamesByLabel, at: float | None) -> ShownRules | None:
     """Return the best rules of a large run from the small file that holds them, if they can be told from that."""
-    from anyburl.learning.best import read_best
+    from anyburl.rules.files.best import read_best
     from anyburl.rules.ruleset import RuleSet
 
     others = [value for name, value in vars(wanted).items() if name not in ("relation", "sort", "smoothing")]

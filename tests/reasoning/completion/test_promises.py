@@ -193,7 +193,7 @@ def small(n_valid: int = 60, n_test: int = 40) -> Reasoner:
     return Reasoner(rules, data, smoothing=0, threads=1)
 
 
-def test_the_tally_counts_as_one_would_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tally_counts_as_one_would_by_hand() -> None:
     """What train states is not proposed, and what it or a hidden fact contradicts is not counted; the rest is, by
     relation, context and score, and by whether it was hidden, or else a fact of the test split.
     """
@@ -201,7 +201,6 @@ def test_the_tally_counts_as_one_would_by_hand(monkeypatch: pytest.MonkeyPatch) 
     data, properties = reasoner.dataset, known_properties(reasoner.dataset)
     known = as_sets(properties, data.vocabulary.n_entities)
     assert known.one_object
-    monkeypatch.setattr("anyburl.reasoning.completion.hiding.SAMPLED", 1.0)
     tally = play(Hiding(reasoner.ranker, data, "valid"), properties, 0, None)
     least = np.full(data.vocabulary.n_relations, 0.05)
     every = FactColumns.concat(list(missing_facts(reasoner.ranker, data, least, stated=("train",))))
@@ -237,7 +236,6 @@ def test_a_sample_of_subjects_decides_which_scores_are_counted(monkeypatch: pyte
     """What is left out is hardly likely: the shares of the rest are the same."""
     reasoner = small()
     properties, hiding = known_properties(reasoner.dataset), Hiding(reasoner.ranker, reasoner.dataset, "valid")
-    monkeypatch.setattr("anyburl.reasoning.completion.hiding.SAMPLED", 1.0)
     every = play(hiding, properties, 0, None).counts
     monkeypatch.setattr("anyburl.reasoning.completion.hiding.MANY_HIDDEN", 30)
     some = play(hiding, properties, 0, None).counts

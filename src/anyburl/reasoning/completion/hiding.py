@@ -35,9 +35,7 @@ FEWEST_BACK = 20  # facts, to calibrate on
 HIDDEN_SHARE = 0.1  # of train, where there is no valid split
 LEAST_SCORE = 0.05  # of facts that are counted
 LEAST_PROBABILITY = 0.1  # where a sample shows that facts are less likely, the others need not be counted
-LEAST_BY_FEW = 0.02  # the same, where the sample has fewer than `MANY_HIDDEN` facts
-MANY_HIDDEN = 4_000  # facts in the sample, at most
-SAMPLED = 0.25  # of the subjects, at most
+MANY_HIDDEN = 4_000  # facts in the sample
 COUNTED_AT_A_TIME = 1 << 18  # facts
 WORTH_ASKING = 0.03  # probability by rules alone: about less likely facts, a model is not asked
 LOST = 0.02  # of the likely facts may be lost where rules say too little for a model to be asked
@@ -152,8 +150,7 @@ def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress |
     """
     game, tally, asks_model = _Game(hiding, properties), Tally(hiding, properties), has_model(hiding.ranker)
     n_relations, n_entities = hiding.dataset.vocabulary.n_relations, hiding.dataset.vocabulary.n_entities
-    share = min(SAMPLED, MANY_HIDDEN / max(len(hiding.dataset.valid), 1))
-    in_sample = np.random.default_rng(seed).random(n_entities) < share
+    in_sample = np.random.default_rng(seed).random(n_entities) < MANY_HIDDEN / max(len(hiding.dataset.valid), 1)
     sample, others = (np.flatnonzero(chosen).astype(np.int32) for chosen in (in_sample, ~in_sample))
     least, floors = np.full(n_relations, LEAST_SCORE), np.zeros(n_relations)
     if asks_model:
@@ -165,11 +162,9 @@ def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress |
     for facts in game.proposals(sample, least, floors, progress):
         tally.add(facts)
         listed.append(facts)
-    least_counted = LEAST_BY_FEW if share == SAMPLED else LEAST_PROBABILITY
-    least = np.maximum(_scores_from(tally, least_counted), LEAST_SCORE)
+    least = np.maximum(_scores_from(tally, LEAST_PROBABILITY), LEAST_SCORE)
     if asks_model:
-        likely = np.maximum(_scores_from(tally, LEAST_PROBABILITY), LEAST_SCORE)
-        tally.floors = floors = np.maximum(floors, listed_floors(FactColumns.concat(listed), likely))
+        tally.floors = floors = np.maximum(floors, listed_floors(FactColumns.concat(listed), least))
     for facts in game.proposals(others, least, floors, progress):
         tally.add(facts)
     return tally

@@ -34,7 +34,7 @@ def _labels_or_auto(option: str, labels: Any) -> tuple[str, ...] | str:
     return AUTO if isinstance(labels, str) and labels == AUTO else _labels(option, labels)
 
 
-def check_aggregation(aggregation: str) -> None:
+def check_proposes(aggregation: str) -> None:
     """Refuse an aggregation that proposes no facts."""
     if aggregation == "hybrid":
         raise OptionError(

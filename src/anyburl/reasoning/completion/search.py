@@ -58,7 +58,7 @@ from anyburl.reasoning.completion.arrays import (
 )
 from anyburl.reasoning.completion.facts import FactColumns, merge_directions
 from anyburl.reasoning.completion.kernel import find_facts
-from anyburl.reasoning.completion.options import check_aggregation
+from anyburl.reasoning.completion.options import check_proposes
 from anyburl.rules.ruleset import RuleSet
 
 ROOM = 1 << 16  # for firings, ends of bodies and facts; it grows where that is too little
@@ -260,7 +260,7 @@ def make_search(ranker: Ranker, least: Scores, narrowed: Narrowed | None = None)
     reranker = ranker.reranker if isinstance(ranker.reranker, TunedReranker) else None
     model = reranker.model if reranker else None
     if reranker is not None and reranker.other is not None:
-        check_aggregation("hybrid")
+        check_proposes("hybrid")
     lister, n_relations = ranker.lister(), ranker.graph.n_relations
     rows = _rows_that_matter(lister, least, by_best_rule=model is None and lister.aggregation.n_counted == 1)
     rules = lister.rules if rows is None else lister.rules.take(rows)
