@@ -36,6 +36,11 @@ class Suggestions {
     this.timer = setTimeout(() => this.ask(), WAIT);
   }
 
+  drop() {
+    clearTimeout(this.timer);
+    this.abort?.abort();
+  }
+
   async ask() {
     const q = this.input.value.trim();
     if (!q || q === "?" || q.length > 200) return this.close();
@@ -86,6 +91,7 @@ class Suggestions {
     if (this.list.hidden) return;
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
+      this.drop(); // a late answer would replace what is being chosen from
       const n = this.matches.length;
       this.choose((this.chosen + (event.key === "ArrowDown" ? 1 : n + (this.chosen < 0 ? 0 : -1))) % n);
     } else if (event.key === "Enter" && this.chosen >= 0) {
