@@ -250,6 +250,14 @@ def unpacked(keys: NDArray[np.int64], n_entities: int, n_relations: int) -> Ids:
     return triples
 
 
+def find_keys(keys: NDArray[np.int64], ordered: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each key first stands among the `ordered` ones, -1 where it does not."""
+    if not len(ordered):
+        return np.full(len(keys), -1, np.int64)
+    rows = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
+    return np.where(ordered[rows] == keys, rows, -1)
+
+
 PIECE = 1 << 18  # labels or triples at a time
 
 
