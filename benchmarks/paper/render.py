@@ -63,7 +63,7 @@ def introduction(cells: dict[str, list[Cell]], published: dict[str, Any], missin
             *(measured(cells) if cells else ["Nothing has been measured yet.\n"]),
             *([f"Not measured yet: {listed(missing)}.\n"] if missing and cells else []),
             "To repeat the measurements, run `python benchmarks/paper/run_all.py --scale 0.01`; `--scale 1` uses the "
-            "paper's own times, and `--help` lists more options. Stored results are skipped.",
+            "paper's own times, `--since DATE` measures again what is older, and `--help` lists more options.",
         ]
     )
 

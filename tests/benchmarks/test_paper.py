@@ -196,3 +196,41 @@ def test_a_claim_is_undecided_within_the_spread(
     claims = paper("page.claims")
     finding = claims.above("random", "saturation-0.99", 0, 3)(claims.Evidence(tmp_path, {}))
     assert finding[0] == verdict
+
+
+def test_what_is_older_than_the_date_is_measured_again(
+    paper: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = paper("lab")
+    store(tmp_path, "table1", "geo", {"data": "geo"}, {})  # measured in 2020
+    cell = lab.Cell("table1", "geo", {"data": "geo"})
+    assert not cell.is_due(lab.Lab(tmp_path, tmp_path))
+    assert cell.is_due(lab.Lab(tmp_path, tmp_path, since="2020-01-02"))
+    assert not cell.is_due(lab.Lab(tmp_path, tmp_path, since="2019-12-31"))
+
+    run_all, commands = paper("run_all"), []
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "old.json").write_text(json.dumps({"machine": MACHINE}))
+    monkeypatch.setattr(run_all, "HERE", tmp_path / "paper")
+    monkeypatch.setattr(run_all, "BENCHMARKS", {"old": "bench_old.py", "new": "bench_new.py FAST"})
+
+    class Done:
+        returncode = 1
+
+    def run(command: list[str], **how: Any) -> Done:
+        commands.append(command[1:])
+        return Done()
+
+    monkeypatch.setattr(run_all.subprocess, "run", run)
+    run_all.run_benchmarks(lab.Lab(tmp_path, tmp_path / "runs"))
+    assert commands == [[str(tmp_path / "bench_new.py"), "FAST"]]
+    run_all.run_benchmarks(lab.Lab(tmp_path, tmp_path / "runs", since="2020-01-02"))
+    assert [Path(command[0]).name for command in commands[1:]] == ["bench_old.py", "bench_new.py"]
+    (results / "old.json").write_text(json.dumps({"machine": {**MACHINE, "date": "2020-01-03 00:00"}}))
+    Done.returncode = 0
+    run_all.run_benchmarks(lab.Lab(tmp_path, tmp_path / "runs", since="2020-01-02"))
+    assert len(commands) == 5, "what was begun and failed is run again"
+    (results / "new.json").write_text(json.dumps({"machine": {**MACHINE, "date": "2020-01-03 00:00"}}))
+    run_all.run_benchmarks(lab.Lab(tmp_path, tmp_path / "runs", since="2020-01-02"))
+    assert len(commands) == 5, "what is new and ended is not"
