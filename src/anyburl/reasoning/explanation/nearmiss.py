@@ -154,9 +154,9 @@ def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
     possible = (lengths > 0) & ~_says_itself(bodies, lengths, rules.head[rows], constants, rules.body_constant[rows])
     if identity:
         possible &= starts != ends
-    compared, fails = rules.has_condition[rows] & (constants < 0), np.zeros(len(rows), np.bool_)
-    lengths[compared] -= 1
-    for place in np.flatnonzero(compared):
+    fails = rules.has_condition[rows]
+    lengths[fails] -= 1
+    for place in np.flatnonzero(fails & (ends >= 0)):  # others are at the end of some walk, none of which satisfies
         fails[place] = not comparison_holds(rules, int(rows[place]), starts[[place]], ends[[place]])[0]
     rows, bodies, lengths, starts, ends, constants, fails = (
         column[possible] for column in (rows, bodies, lengths, starts, ends, constants, fails)
