@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base import checking
-from anyburl.bodies.conditions import comparison_holds
 from anyburl.graph.build import Ids, neighbours
 from anyburl.ranking.arrays import LongIndex, RuleIndex, ShortIndex, empty_candidates
 from anyburl.ranking.index import to_confidences, to_scores
@@ -19,7 +18,7 @@ from anyburl.ranking.kernel_order import rank_candidate
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.explanation.kernel import empty_search, first_near_miss
 from anyburl.reasoning.explanation.record import Fact, NearMiss, OpenFact
-from anyburl.reasoning.explanation.rule_examples import body_ends, triple_ids
+from anyburl.reasoning.explanation.rule_examples import body_ends, make_task, triple_ids
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.int64]
@@ -157,7 +156,8 @@ def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
     fails = rules.has_condition[rows]
     lengths[fails] -= 1
     for place in np.flatnonzero(fails & (ends >= 0)):  # others are at the end of some walk, none of which satisfies
-        fails[place] = not comparison_holds(rules, int(rows[place]), starts[[place]], ends[[place]])[0]
+        task = make_task(rules, int(rows[place]), int(starts[place]), int(ends[place]))
+        fails[place] = not task.ends[task.end]
     rows, bodies, lengths, starts, ends, constants, fails = (
         column[possible] for column in (rows, bodies, lengths, starts, ends, constants, fails)
     )

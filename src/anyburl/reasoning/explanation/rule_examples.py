@@ -86,8 +86,6 @@ def grounding(rule: Rule, walk: Sequence[int], vocabulary: Vocabulary) -> Ground
 def find_task_walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
     """Return up to `limit` walks from the start; they are looked for from the end if that has fewer neighbours."""
     graph, length, identity = ranker.ready.graph, len(task.body), ranker.options.object_identity
-    if identity and task.start == task.avoided:
-        return []
     if task.end >= 0 and len(task.ends) and not task.ends[task.end]:
         return []
     backward = inverses(task.body[::-1], graph.n_relations)
