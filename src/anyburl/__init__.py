@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     from anyburl.learning.run import RunDirectory
     from anyburl.models.calibration import Calibration
     from anyburl.models.distilling.distil import Distilled
-    from anyburl.models.distilling.keeping import learn
-    from anyburl.models.distilling.options import DistilOptions
-    from anyburl.models.distilling.saving import left_out_rules
+    from anyburl.models.distilling.keeping import learn, left_out_rules
+    from anyburl.models.options import DistilOptions
     from anyburl.ranking.options import RankOptions
     from anyburl.reasoning.completion.options import CompleteOptions
     from anyburl.reasoning.completion.promises import CalibrationReport
@@ -85,7 +84,7 @@ _HOMES = {
     "CompleteOptions": "reasoning.completion.options",
     "DataError": "base.errors",
     "Dataset": "data.dataset",
-    "DistilOptions": "models.distilling.options",
+    "DistilOptions": "models.options",
     "Distilled": "models.distilling.distil",
     "DoctorOptions": "tools.options",
     "Explanation": "reasoning.explanation.explain",
@@ -137,7 +136,7 @@ _HOMES = {
     "export_rules": "tools.exporting",
     "format_rule": "rules.rule",
     "learn": "models.distilling.keeping",
-    "left_out_rules": "models.distilling.saving",
+    "left_out_rules": "models.distilling.keeping",
     "load_dataset": "data.dataset",
     "load_temporal_dataset": "temporal.facts",
     "make_theory": "tools.report.theory",

@@ -14,7 +14,7 @@ import anyburl
 from anyburl import RuleSet
 from anyburl.graph.stored import graph_of
 from anyburl.models.distilling import distil, keeping
-from anyburl.models.distilling.general import implied_rules
+from anyburl.models.distilling.choosing import implied_rules
 from anyburl.models.distilling.known import KnownFacts
 from anyburl.ranking.options import RankOptions
 from anyburl.rules.lattice import RuleLattice

@@ -16,7 +16,7 @@ from anyburl.cli.arguments import Run, Without
 from anyburl.cli.asking import AskingOptions
 from anyburl.cli.loading import require_run
 from anyburl.cli.notes import compile_kernels, print_json, result_console
-from anyburl.models.distilling.options import DistilOptions
+from anyburl.models.options import DistilOptions
 from anyburl.ranking.options import parse_aggregation
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def command(
     what other numbers of rules would be worth.
     """
     from anyburl.learning.run import RunDirectory
-    from anyburl.models.distilling.saving import check_out, save_distilled
+    from anyburl.models.distilling.keeping import check_out, save_distilled
     from anyburl.reasoning.warmup import warm_up_distilling
 
     require_run(run)

@@ -25,7 +25,7 @@ from anyburl.graph.build import held_by, split_bits, split_names
 from anyburl.models.calibration import Calibration, save_calibration
 from anyburl.models.classifier import fit_classifier
 from anyburl.models.distilling.distil import Distilled, Watch, distil_ranker, unwatched
-from anyburl.models.distilling.options import DistilKeywords, DistilOptions
+from anyburl.models.options import DistilKeywords, DistilOptions
 from anyburl.models.tuned.listing import OtherModel
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Progress, Ranker

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from anyburl.base.errors import OptionError
 from anyburl.models.distilling.distil import Distilled
-from anyburl.models.distilling.options import DistilOptions
+from anyburl.models.options import DistilOptions
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Progress
 from anyburl.reasoning.explanation.explain import Explanation
