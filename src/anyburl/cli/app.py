@@ -131,7 +131,7 @@ def _value(ctx: typer.Context, key: str, values: Mapping[str, Any], parameter: i
 
 def _has_times(name: str, subject: str, values: Mapping[str, Any]) -> bool:
     if name in BY_RUN or (name == "learn" and values.get("resume")):
-        from anyburl.rules.files.run_folder import is_temporal_run
+        from anyburl.rules.run_folder import is_temporal_run
 
         return is_temporal_run(at_home(subject))
     if values.get("data") is None:

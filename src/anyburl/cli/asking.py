@@ -153,7 +153,7 @@ class RulesAndData:
             )
 
     def _remark_changed_data(self, dataset: Dataset) -> None:
-        from anyburl.rules.files.run_folder import described_run
+        from anyburl.rules.run_folder import described_run
 
         learned_on = described_run(self.path)["data"].get("fingerprint")
         if learned_on not in (None, dataset.fingerprint):

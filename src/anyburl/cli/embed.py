@@ -59,7 +59,7 @@ def _dataset(data: str | None, out: Path, notes: PlainConsole) -> Dataset:
         return load_data_argument(data, notes)
     if not (out / "options.json").is_file():
         raise OptionError(f"DATA is missing: {out} is not a run folder that records its data")
-    from anyburl.rules.files.run_folder import described_run
+    from anyburl.rules.run_folder import described_run
 
     described = described_run(out)["data"]
     source, reading = recorded_data(described, f"{out} does not record where its data came from: pass DATA")

@@ -85,7 +85,7 @@ def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConso
     dataset = load_data_argument(data, notes, reading)
     options = LearnOptions(**_with_labels(given, dataset))
 
-    from anyburl.learning.engines.base import target_relations
+    from anyburl.learning.engine import target_relations
     from anyburl.learning.learner import Learner
     from anyburl.learning.recorder import Recorder
     from anyburl.learning.run import RunDirectory

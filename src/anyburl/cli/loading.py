@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from anyburl.data.dataset import Dataset
     from anyburl.data.names import Names
     from anyburl.data.options import ReadOptions
-    from anyburl.rules.files.rule_file import ReadReport
+    from anyburl.rules.rule_file import ReadReport
     from anyburl.rules.ruleset import RuleSet
 
 Loaded = TypeVar("Loaded")
@@ -82,7 +82,7 @@ def existing_rules(rules: str, *, temporal: bool = False) -> Path:
         raise RuleError(f"no run folder or rule file at {shown_argument(rules)!r}{names_beside(path)}")
     if path.is_dir() and not (path / "options.json").exists():
         _refuse_data(path)
-    from anyburl.rules.files.run_folder import is_temporal_run
+    from anyburl.rules.run_folder import is_temporal_run
 
     if is_temporal_run(path) != temporal:
         kind = "rules without times" if temporal else "temporal rules"
@@ -227,7 +227,7 @@ def download_data_argument(data: str, notes: PlainConsole) -> None:
 def read_names_argument(path: Path | None, *rules: str) -> Names:
     """Read the file of --names; without one, the names are those that the run folders among RULES have kept."""
     from anyburl.data.names import Names, read_names
-    from anyburl.rules.files import run_folder
+    from anyburl.rules import run_folder
 
     folders = [folder for given in rules if ((folder := at_home(given)) / run_folder.OPTIONS).is_file()]
     found = [run_folder.read_run_names(folder) for folder in folders]
@@ -253,7 +253,7 @@ def data_of_rules(rules: str, data: str | None) -> tuple[str, ReadOptions | None
     path = at_home(rules)
     if not path.is_dir():
         raise OptionError(f"--data is missing: only a run folder remembers its data, and {rules!r} is not one")
-    from anyburl.rules.files.run_folder import described_run
+    from anyburl.rules.run_folder import described_run
 
     return recorded_data(described_run(path)["data"], f"{rules} does not record where its data came from: pass --data")
 

@@ -96,7 +96,7 @@ class Measuring:
 
     def _train(self) -> TripleTable:
         """Return the triples that rules are counted on: a run folder holds those that its rules were learned from."""
-        from anyburl.rules.files.run_folder import read_train
+        from anyburl.rules.run_folder import read_train
 
         if self._table is None and self._data is None and at_home(self._rules).is_dir():
             self._table = read_train(at_home(self._rules))
@@ -110,7 +110,7 @@ class Measuring:
 
 def learned_under_identity(rules: str) -> bool:
     """Whether RULES were learned under object identity: a run folder says so."""
-    from anyburl.rules.files.run_folder import described_run
+    from anyburl.rules.run_folder import described_run
 
     folder = at_home(rules)
     options = described_run(folder)["options"] if folder.is_dir() else {}

@@ -93,8 +93,8 @@ class ShownRules:
 
 def _kept(rules: str, wanted: RuleFilters, n: int, names: NamesByLabel, at: float | None) -> ShownRules | None:
     """Return the best rules of a large run from the small file that holds them, if they can be told from that."""
-    from anyburl.rules.files.best import read_best
     from anyburl.rules.ruleset import RuleSet
+    from anyburl.rules.run_folder import read_best
 
     others = [value for name, value in vars(wanted).items() if name not in ("relation", "sort", "smoothing")]
     folder = at_home(rules)

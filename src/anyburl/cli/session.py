@@ -239,7 +239,7 @@ def run_session(
     If the run is learned anew, `replacing` is its folder, which stays as it was if that is interrupted.
     """
     from anyburl.cli.rule_filters import Measuring  # which imports this module
-    from anyburl.learning.engines.threads import warm_up_learning
+    from anyburl.learning.threads import warm_up_learning
 
     n_relations, has_values = dataset.vocabulary.n_relations, not dataset.attributes.empty
     compile_kernels(lambda: warm_up_learning(options, n_relations, has_values=has_values), notes)

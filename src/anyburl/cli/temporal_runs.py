@@ -88,7 +88,7 @@ def open_history(
     with Slow(notes, f"opening {run}", f"opened {run}"):
         reasoner = TemporalReasoner.open(path, given, aggregation=aggregation, threads_used=threads)
     if data is None:
-        from anyburl.rules.files.run_folder import described_run
+        from anyburl.rules.run_folder import described_run
 
         if described_run(path)["data"].get("fingerprint") not in (None, reasoner.dataset.fingerprint):
             notes.say(f"{reasoner.dataset.name} has changed since the rules of {run} were learned", "yellow")

@@ -1,4 +1,4 @@
-"""Writes the best rules of a large run into a small file beside all of them; `rules/files/best.py` reads it."""
+"""Writes the best rules of a large run into a small file beside all of them; `rules/run_folder.py` reads it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from anyburl.data.table import TripleTable
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.rules.columns import SMOOTHING
-from anyburl.rules.files.best import ABOUT, BEST, ORDERS
-from anyburl.rules.files.run_folder import RULES
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import ABOUT, BEST, ORDERS, RULES
 from anyburl.rules.selection import best_rows
 
 MANY = 100_000

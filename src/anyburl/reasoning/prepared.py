@@ -44,8 +44,8 @@ from anyburl.ranking.arrays import RuleIndex
 from anyburl.ranking.queries import blocks_connected
 from anyburl.rules.columns import COLUMNS, REQUIRED, Holds
 from anyburl.rules.combine import known_rules
-from anyburl.rules.files.run_folder import RULES, described_run, part_files
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import RULES, described_run, part_files
 
 FORMAT = 2
 PREPARED = "prepared"

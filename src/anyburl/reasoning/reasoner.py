@@ -58,8 +58,8 @@ from anyburl.reasoning.opening import (
 )
 from anyburl.reasoning.predicting import Answer, AnswerFrames, Answers, answer_columns
 from anyburl.reasoning.queries import QueryIds, encode_entity, encode_queries, encode_query, make_query
-from anyburl.rules.files.run_folder import described_run
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import described_run
 
 PathLike = str | os.PathLike[str]
 

@@ -27,7 +27,7 @@ from anyburl.base.writing import replace_text, replacing
 from anyburl.data.options import ReadOptions
 from anyburl.data.sources import lasting_source
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.rules.files.run_folder import (
+from anyburl.rules.run_folder import (
     OPTIONS,
     RULES,
     TEMPORAL,
