@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from anyburl.reasoning.explanation.explain import Explanation
     from anyburl.reasoning.explanation.record import Reason
     from anyburl.reasoning.metrics import Metrics
-    from anyburl.reasoning.predicting import Answer, Answers
+    from anyburl.reasoning.queries import Answer, Answers
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.reasoning.shortcuts import distil, evaluate, explain, predict
     from anyburl.rules.difference import RuleDifference, diff
@@ -74,8 +74,8 @@ if TYPE_CHECKING:
     from anyburl.tools.review import ReviewLog
 
 _HOMES = {
-    "Answer": "reasoning.predicting",
-    "Answers": "reasoning.predicting",
+    "Answer": "reasoning.queries",
+    "Answers": "reasoning.queries",
     "AnyburlError": "base.errors",
     "Atom": "rules.rule",
     "Calibration": "models.calibration",

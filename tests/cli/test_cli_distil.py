@@ -17,7 +17,7 @@ from anyburl.models.distilling import distil, keeping
 from anyburl.models.distilling.choosing import implied_rules
 from anyburl.models.distilling.known import KnownFacts
 from anyburl.ranking.options import RankOptions
-from anyburl.rules.lattice import RuleLattice
+from anyburl.reasoning.explanation.relatives import RuleLattice
 from rules.samples import make_rules
 
 

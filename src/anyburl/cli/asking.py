@@ -145,7 +145,7 @@ class RulesAndData:
         needed += ["kernel.find_walks"] if explaining else []
         needed += ["kernel.find_facts"] if completing else []
         if not all(map(is_compiled, needed)):
-            from anyburl.reasoning.warmup import warm_up_reasoning
+            from anyburl.reasoning.shortcuts import warm_up_reasoning
 
             n_relations = self.dataset.vocabulary.n_relations
             compile_kernels(

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 COMPILE_RANKING = """
-from anyburl.reasoning.warmup import warm_up_reasoning
+from anyburl.reasoning.shortcuts import warm_up_reasoning
 warm_up_reasoning({n_relations}, explaining=True)
 """
 
@@ -103,7 +103,7 @@ def make_showcase(
 ) -> Showcase:
     """Rank the test split, and explain some of its triples that are ranked first."""
     from anyburl.reasoning.reasoner import Reasoner
-    from anyburl.reasoning.warmup import warm_up_reasoning
+    from anyburl.reasoning.shortcuts import warm_up_reasoning
 
     def compile_ranking() -> None:
         beside.wait()

@@ -43,7 +43,7 @@ def command(
     """
     from anyburl.learning.run import RunDirectory
     from anyburl.models.distilling.keeping import check_out, save_distilled
-    from anyburl.reasoning.warmup import warm_up_distilling
+    from anyburl.reasoning.shortcuts import warm_up_distilling
 
     require_run(run)
     source, notes = asked.source(run, None), asked.notes()

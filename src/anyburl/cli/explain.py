@@ -42,7 +42,7 @@ def command(
     with source.open(asked.ranking, explaining=True, seed=asked.seed) as reasoner:
         found = reasoner.explain((subject, relation, object), top=top, groundings=groundings)
     if html is not None:
-        from anyburl.reasoning.explanation.page import write_html
+        from anyburl.reasoning.explanation.render import write_html
 
         write_html(found, html, source.names)
     if asked.json:

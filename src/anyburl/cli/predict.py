@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from anyburl.reasoning.completion.files import FactFile, FactStream
     from anyburl.reasoning.explanation.explain import Explanation
-    from anyburl.reasoning.predicting import Answer, Answers
-    from anyburl.reasoning.queries import Query, QueryIds
+    from anyburl.reasoning.queries import Answer, Answers, Query, QueryIds
     from anyburl.reasoning.reasoner import Reasoner
 
 NAME = "predict"

@@ -85,7 +85,7 @@ class Measuring:
         """Return for each rule, best first, the row of the first that says nearly the same."""
         from anyburl.graph.build import with_loops
         from anyburl.graph.stored import graph_of
-        from anyburl.reasoning.explanation.coverage import find_first_alike, warm_up_coverage
+        from anyburl.reasoning.explanation.relatives import find_first_alike, warm_up_coverage
         from anyburl.rules.combine import match_triples
 
         matched, table, _ = match_triples(rules, self._train())

@@ -290,7 +290,7 @@ def _keeping(dataset: Dataset, learner: Learner, notes: PlainConsole) -> KeepRul
     """Return what chooses the rules to keep; its kernels are compiled if there is much to choose from."""
     from anyburl.models.distilling.distil import MANY_RULES
     from anyburl.models.distilling.keeping import rules_to_keep
-    from anyburl.reasoning.warmup import warm_up_distilling
+    from anyburl.reasoning.shortcuts import warm_up_distilling
 
     n_rules, options = learner.store.n_rules, learner.options
     keep = rules_to_keep(dataset, options, lambda doing, done: Slow(notes, doing, done))

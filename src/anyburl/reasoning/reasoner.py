@@ -56,8 +56,17 @@ from anyburl.reasoning.opening import (
     open_run,
     with_fallback,
 )
-from anyburl.reasoning.predicting import Answer, AnswerFrames, Answers, answer_columns
-from anyburl.reasoning.queries import QueryIds, encode_entity, encode_queries, encode_query, make_query
+from anyburl.reasoning.queries import (
+    Answer,
+    AnswerFrames,
+    Answers,
+    QueryIds,
+    answer_columns,
+    encode_entity,
+    encode_queries,
+    encode_query,
+    make_query,
+)
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.run_folder import described_run
 

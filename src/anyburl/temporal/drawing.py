@@ -14,7 +14,7 @@ from pathlib import Path
 
 from anyburl.base.writing import replace_text
 from anyburl.reasoning.drawing import shorten, text_width
-from anyburl.reasoning.explanation.page import STYLE
+from anyburl.reasoning.explanation.render import STYLE
 from anyburl.temporal.arrays import RECENCY
 from anyburl.temporal.clock import Clock
 from anyburl.temporal.explanation import DatedFact, TemporalExplanation

@@ -26,7 +26,7 @@ from anyburl.reasoning.opening import Front, Opened, with_fallback
 from anyburl.reasoning.queries import Query, decode_query, make_query
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.search import LabelSearch
-from anyburl.reasoning.warmup import warm_up_reasoning
+from anyburl.reasoning.shortcuts import warm_up_reasoning
 from anyburl.tools.report.record import Theory
 from anyburl.tools.review import (
     Edition,

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 from markupsafe import Markup
 
 from anyburl.reasoning.drawing import Drawing, Node, to_svg
-from anyburl.reasoning.explanation.page import near_miss_graph, proof_graph, to_html
+from anyburl.reasoning.explanation.render import near_miss_graph, proof_graph, to_html
 from anyburl.reasoning.explanation.rule_examples import examine_rule
 from anyburl.reasoning.neighbourhood import neighbourhood
 from anyburl.reasoning.queries import ASKED

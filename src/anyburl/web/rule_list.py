@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from anyburl.base.errors import InvalidOptionError
 from anyburl.bodies.rescore import surprising_rows
 from anyburl.ranking.ranker import Ranker
-from anyburl.reasoning.explanation.coverage import find_first_alike
+from anyburl.reasoning.explanation.relatives import RuleLattice, find_first_alike
 from anyburl.rules import selection
 from anyburl.rules.columns import SMOOTHING
-from anyburl.rules.lattice import RuleLattice
 from anyburl.rules.ruleset import RuleSet
 
 ORDERS = ("surprise", "confidence", "support", "value", "predictions", "worth")

@@ -24,9 +24,8 @@ from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.ranking.queries import single_query
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.explanation.nearmiss import Firings, QueryFirings, find_near_miss
-from anyburl.reasoning.explanation.page import to_fragment
 from anyburl.reasoning.explanation.record import ExplanationRecord, Fact, Reason
-from anyburl.reasoning.explanation.render import to_tree
+from anyburl.reasoning.explanation.render import to_fragment, to_tree
 from anyburl.reasoning.explanation.rule_examples import find_groundings, triple_ids
 
 

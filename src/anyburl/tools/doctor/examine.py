@@ -22,7 +22,7 @@ from anyburl.learning.learner import Learner
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.recorder import run_learner
 from anyburl.learning.threads import warm_up_learning as warm_up_learning
-from anyburl.reasoning.warmup import warm_up_reasoning as warm_up_answering
+from anyburl.reasoning.shortcuts import warm_up_reasoning as warm_up_answering
 from anyburl.rules.ruleset import RuleSet
 from anyburl.tools.doctor.evidence import check_functional, find_functional
 from anyburl.tools.doctor.findings import DatasetFacts, Finding, Report

@@ -35,7 +35,7 @@ from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.names import Names
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.stored import graph_of
-from anyburl.reasoning.explanation.page import STYLE
+from anyburl.reasoning.explanation.render import STYLE
 from anyburl.tools.options import CHECKS, check_names
 
 Cell = str | int | float | None

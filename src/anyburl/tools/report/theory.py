@@ -30,8 +30,8 @@ from anyburl.models.distilling.known import KnownAnswers
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ranker import Ranker, make_ranker
-from anyburl.reasoning.explanation.coverage import predicted_facts_of
 from anyburl.reasoning.explanation.record import Fact
+from anyburl.reasoning.explanation.relatives import predicted_facts_of
 from anyburl.reasoning.explanation.rule_examples import Example, examine_rule, triple_ids
 from anyburl.rules.columns import surprise
 from anyburl.rules.ruleset import RuleSet, one_rule
