@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from anyburl.data.vocabulary import Vocabulary
     from anyburl.graph.stored import build_index
     from anyburl.learning.learner import Learner, Span
-    from anyburl.learning.options import LearnOptions
+    from anyburl.learning.options import LearnOptions, TemporalOptions
     from anyburl.learning.run import RunDirectory
     from anyburl.models.calibration import Calibration
     from anyburl.models.distilling.distil import Distilled
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
     from anyburl.temporal.interpolation import TemporalInterpolator
     from anyburl.temporal.learner import TemporalLearner
-    from anyburl.temporal.options import TemporalOptions
     from anyburl.temporal.reasoner import TemporalReasoner
     from anyburl.temporal.rules import TemporalRules
     from anyburl.tools.doctor.examine import examine
@@ -120,7 +119,7 @@ _HOMES = {
     "TemporalInterpolator": "temporal.interpolation",
     "TemporalLearner": "temporal.learner",
     "TemporalMetrics": "temporal.evaluation",
-    "TemporalOptions": "temporal.options",
+    "TemporalOptions": "learning.options",
     "TemporalReasoner": "temporal.reasoner",
     "TemporalRules": "temporal.rules",
     "Theory": "tools.report.record",

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.data.vocabulary import Vocabulary
+from anyburl.learning.options import FILTERS, STEPS, TemporalOptions
 from anyburl.temporal.answering import Asked
 from anyburl.temporal.arrays import N_CELLS, N_FREQUENCY
 from anyburl.temporal.clock import Clock
@@ -20,7 +21,6 @@ from anyburl.temporal.facts import TemporalDataset, TemporalFacts
 from anyburl.temporal.history import Directed, index_cells, index_history
 from anyburl.temporal.kernel_pairs import share_credit
 from anyburl.temporal.learner import TemporalLearner, take_questions
-from anyburl.temporal.options import FILTERS, STEPS, TemporalOptions
 from anyburl.temporal.rules import TemporalRules
 from kernels import examples
 from reference import temporal as plain

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from anyburl.base.jit import inlined, merged, part
 from anyburl.bodies.arrays import HASHED_PLACES, HeadArrays, Limits, PcaArrays, Scratch
 from anyburl.bodies.kernel_reach import reach
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import expect, expect_steps, expect_targets, find_segment, inverse, steps
+from anyburl.graph.kernel import GraphArrays, expect, expect_steps, expect_targets, find_segment, inverse, steps
 
 
 @inlined

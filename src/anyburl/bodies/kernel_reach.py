@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, part
 from anyburl.bodies.arrays import LevelArrays
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import steps
+from anyburl.graph.kernel import GraphArrays, steps
 
 
 @inlined

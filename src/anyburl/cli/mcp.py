@@ -14,7 +14,7 @@ from anyburl.cli.arguments import Data, Rules, Without
 from anyburl.cli.asking import AskingOptions
 from anyburl.cli.notes import print_json
 from anyburl.cli.serve import INTERRUPTED, check_aggregation, compile_pages, listening, make_explorer
-from anyburl.web.options import ServeOptions
+from anyburl.tools.options import ServeOptions
 
 NAME = "mcp"
 EXAMPLE = (

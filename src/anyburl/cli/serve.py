@@ -22,7 +22,7 @@ from anyburl.cli.arguments import Data, Rules, Without
 from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.notes import PlainConsole, compile_kernels, print_json
 from anyburl.ranking.options import RankOptions, parse_aggregation
-from anyburl.web.options import BACKLOG, ServeOptions
+from anyburl.tools.options import BACKLOG, ServeOptions
 
 if TYPE_CHECKING:
     from anyburl.reasoning.reasoner import Reasoner

@@ -21,7 +21,7 @@ from anyburl.cli.evaluate import RANKED_IN, check_rankings_file
 from anyburl.cli.notes import Slow, note_console, print_json, print_whole, result_console
 from anyburl.cli.tables import metrics_table, seconds_line
 from anyburl.cli.temporal_runs import PANEL, Time, TimedAggregation, apply_reviews, open_history
-from anyburl.temporal.options import FILTERS, STEPS, TIES
+from anyburl.learning.options import FILTERS, STEPS, TIES
 
 if TYPE_CHECKING:
     from anyburl.temporal.reasoner import TemporalAnswer, TemporalReasoner

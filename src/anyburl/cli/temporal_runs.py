@@ -28,9 +28,8 @@ from anyburl.cli.notes import (
     result_console,
 )
 from anyburl.data.options import IGNORED, ReadOptions
-from anyburl.temporal.options import AGGREGATIONS, FORMS, TemporalOptions
-from anyburl.tools.options import check_names
-from anyburl.web.options import ServeOptions
+from anyburl.learning.options import AGGREGATIONS, FORMS, TemporalOptions
+from anyburl.tools.options import ServeOptions, check_names
 
 if TYPE_CHECKING:
     from anyburl.temporal.facts import TemporalDataset
@@ -242,7 +241,7 @@ def examine_history(
     notes = note_console(quiet=quiet)
     dataset = load_history_argument(data, notes, reading)
 
-    from anyburl.tools.doctor.times import examine_times
+    from anyburl.tools.doctor.values import examine_times
 
     with Slow(notes, "examining facts", "examined facts"):
         report = examine_times(dataset, top)

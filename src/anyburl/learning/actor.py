@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl import __version__
-from anyburl.bodies.sweep import Harvested, SeenBodies
+from anyburl.bodies.paths import Harvested, SeenBodies
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.learning.engine import CoreSpan, LearningArrays
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions

@@ -16,7 +16,7 @@ from anyburl.base.sealed import read_seal
 from anyburl.base.writing import replace_text
 from anyburl.bodies.rescore import surprises, surprising_rows
 from anyburl.data.table import TripleTable
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.rules.columns import SMOOTHING
 from anyburl.rules.ruleset import RuleSet

@@ -17,7 +17,7 @@ from anyburl.base.errors import RuleError, RunError
 from anyburl.base.machine import available_cores, check_not_forked
 from anyburl.bodies.arrays import head_arrays
 from anyburl.bodies.comparisons import learn_comparisons
-from anyburl.bodies.sweep import Harvested, join_harvested
+from anyburl.bodies.paths import Harvested, join_harvested
 from anyburl.bodies.thresholds import Thresholds, learn_conditional
 from anyburl.data.attributes import attributes_of
 from anyburl.data.table import TripleTable

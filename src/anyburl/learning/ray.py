@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.cluster import Crew
 from anyburl.base.errors import RunError, counted
-from anyburl.bodies.sweep import Harvested, join_harvested
+from anyburl.bodies.paths import Harvested, join_harvested
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.learning.actor import Delivery, Division, RayWorker, SpanOrder, SpanReply, unpack_rules

@@ -24,7 +24,7 @@ from anyburl.base.writing import replacing
 from anyburl.bodies.paths import with_keys
 from anyburl.bodies.rescore import rule_bodies
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.policy import complete_in, listed_in
 from anyburl.rules import columns as measures

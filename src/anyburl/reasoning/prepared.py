@@ -37,7 +37,7 @@ from anyburl.data.dataset import Dataset, load_dataset, load_recorded
 from anyburl.data.options import ReadOptions
 from anyburl.data.sources import located
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of, store_dataset
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.ranking.arrays import RuleIndex

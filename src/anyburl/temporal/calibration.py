@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError
+from anyburl.learning.options import TemporalOptions
 from anyburl.models.calibration import isotonic
 from anyburl.temporal.evaluation import Protocol, ranked_parts, split_questions
 from anyburl.temporal.facts import TemporalDataset
 from anyburl.temporal.learner import is_answer
-from anyburl.temporal.options import TemporalOptions
 
 N_BINS = 200
 LEAST_RIGHT = 20  # right candidates of a bin

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.machine import Spare, map_in_threads
+from anyburl.learning.options import TemporalOptions
 from anyburl.temporal.arrays import (
     N_CELLS,
     N_FADES,
@@ -45,7 +46,6 @@ from anyburl.temporal.kernel_pairs import (
     smooth_head,
     walk_moments,
 )
-from anyburl.temporal.options import TemporalOptions
 
 FIRST_FAVOUR = 0.2  # the intensity of popularity before any credit was shared
 MOST_KEYS = 1 << 25  # of rules with constants of one head

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from anyburl.base.checking import MOST_KEPT, choice, flag, threads, whole
 from anyburl.base.errors import AnyburlError, DataError, OptionError
 from anyburl.base.machine import available_cores
+from anyburl.learning.options import AGGREGATIONS
 from anyburl.reasoning.evaluation import write_ranking_frames
 from anyburl.temporal.answering import Asked, make_questions
 from anyburl.temporal.arrays import QuestionArrays
@@ -38,7 +39,6 @@ from anyburl.temporal.history import Directed, index_cells, index_history
 from anyburl.temporal.kernel_candidates import MAX, MIXTURE, NOISY_OR
 from anyburl.temporal.learner import TemporalLearner
 from anyburl.temporal.model import ListModel
-from anyburl.temporal.options import AGGREGATIONS
 from anyburl.temporal.rules import TemporalRules
 from anyburl.temporal.run import open_temporal_run, save_temporal_run
 

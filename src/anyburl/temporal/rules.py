@@ -18,6 +18,7 @@ from anyburl.base.errors import InvalidOptionError, RuleError
 from anyburl.base.sealed import seal
 from anyburl.base.writing import replacing
 from anyburl.data.vocabulary import Vocabulary
+from anyburl.learning.options import FORMS, TemporalOptions
 from anyburl.temporal.arrays import (
     N_RECENCY,
     RECENCY,
@@ -27,7 +28,6 @@ from anyburl.temporal.arrays import (
     TableArrays,
 )
 from anyburl.temporal.clock import Clock
-from anyburl.temporal.options import FORMS, TemporalOptions
 
 SCHEMA: dict[str, Any] = {
     "form": pl.String,

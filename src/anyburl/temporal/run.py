@@ -27,6 +27,7 @@ from anyburl.base.writing import replace_text, replacing
 from anyburl.data.options import ReadOptions
 from anyburl.data.sources import lasting_source
 from anyburl.data.vocabulary import Vocabulary
+from anyburl.learning.options import FORMS, TemporalOptions
 from anyburl.rules.run_folder import (
     OPTIONS,
     RULES,
@@ -41,7 +42,6 @@ from anyburl.temporal.calibration import TemporalCalibration
 from anyburl.temporal.clock import Clock
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
 from anyburl.temporal.model import model_arrays, model_of
-from anyburl.temporal.options import FORMS, TemporalOptions
 from anyburl.temporal.rules import SCHEMA, PairRules, TemporalRules
 
 ARRAYS = "temporal.npz"

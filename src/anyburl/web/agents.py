@@ -18,10 +18,10 @@ from mcp_types import ToolAnnotations
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError
 from anyburl.base.machine import available_cores
+from anyburl.tools.options import ServeOptions
 from anyburl.web.agent_tools import AgentTools, call_is_over
 from anyburl.web.background import BusyError
 from anyburl.web.explorer import Explorer
-from anyburl.web.options import ServeOptions
 from anyburl.web.site import Lane
 
 INSTRUCTIONS = """\

@@ -27,6 +27,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, UnknownLabelError, printable
 from anyburl.reasoning.search import Match
+from anyburl.tools.options import BACKLOG, ServeOptions
 from anyburl.tools.report.page import THEORY_STYLE
 from anyburl.web import api, pages, review, run
 from anyburl.web.background import BusyError
@@ -42,7 +43,6 @@ from anyburl.web.guard import (
     set_form_token,
     token_digest,
 )
-from anyburl.web.options import BACKLOG, ServeOptions
 from anyburl.web.schemas import LIMITS, LONGEST_SEARCH, Text
 from anyburl.web.site import JSON, AnySite, CachedResponse, Context, E, Explored, Site, tagged_response, to_json
 from anyburl.web.templating import FOLDER, make_environment, url

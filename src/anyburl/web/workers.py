@@ -24,10 +24,10 @@ from typing import Any
 
 from anyburl.base.errors import RunError
 from anyburl.base.machine import share_heaps
+from anyburl.tools.options import ServeOptions
 from anyburl.web.app import SECONDS_TO_END, create_app, serve
 from anyburl.web.background import Background
 from anyburl.web.explorer import Explorer
-from anyburl.web.options import ServeOptions
 
 MOST_RESTARTS, SECONDS_STABLE = 3, 60.0
 OpenExplorer = Callable[[Background], AbstractContextManager[Explorer]]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.graph.arrays import inverses
+from anyburl.graph.kernel import inverses
 from anyburl.learning.store import canonical_keys
 from anyburl.models.distilling.kernel import AnswerRules, ChoiceArrays, ValueArrays, choose_more, start_choice
 from anyburl.models.distilling.known import KnownAnswers, Observer

@@ -25,7 +25,7 @@ from anyburl.base.polars_unstable import UNREADABLE
 from anyburl.base.sealed import scan_parquet, seal
 from anyburl.base.writing import replace_text, replacing
 from anyburl.data.dataset import DataLike, Dataset, load_dataset
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.options import ALL, DISTILLED, LearnKeywords, LearnOptions

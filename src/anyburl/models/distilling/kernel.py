@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part
 from anyburl.bodies.arrays import NO_LIMIT
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, inverse, lower_bound
+from anyburl.graph.kernel import GraphArrays, entity_rows, inverse, lower_bound
 from anyburl.ranking.arrays import (
     ANY_SCORE,
     AnswerSettings,

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from anyburl.base import checking
 from anyburl.bodies.conditions import condition_holds, is_conditional
 from anyburl.data.table import TripleTable
-from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import build_graph, known_answers, on_tiny_table
+from anyburl.graph.kernel import GraphArrays, inverses
 from anyburl.reasoning.explanation.kernel import empty_search, find_first_walks
 from anyburl.rules.columns import RuleColumns
 from anyburl.rules.ruleset import RuleSet, one_rule

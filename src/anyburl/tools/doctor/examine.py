@@ -24,7 +24,7 @@ from anyburl.learning.recorder import run_learner
 from anyburl.learning.threads import warm_up_learning as warm_up_learning
 from anyburl.reasoning.shortcuts import warm_up_reasoning as warm_up_answering
 from anyburl.rules.ruleset import RuleSet
-from anyburl.tools.doctor.evidence import check_functional, find_functional
+from anyburl.tools.doctor.evidence import check_functional, find_functional, longest_judging_body
 from anyburl.tools.doctor.findings import DatasetFacts, Finding, Report
 from anyburl.tools.doctor.labels import check_ambiguous, check_literals, find_label_faults
 from anyburl.tools.doctor.structure import (
@@ -36,7 +36,6 @@ from anyburl.tools.doctor.structure import (
     check_unseen,
     overlaps,
 )
-from anyburl.tools.doctor.support import longest_judging_body
 from anyburl.tools.doctor.suspects import (
     Shown,
     check_conflicts,

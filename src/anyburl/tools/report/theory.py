@@ -21,8 +21,8 @@ from anyburl.bodies.rescore import base_rates, rescore
 from anyburl.data.dataset import SPLITS, Dataset, load_dataset
 from anyburl.data.names import Names
 from anyburl.data.table import TripleTable
-from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import degrees, on_tiny_table, with_loops
+from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.learning.options import LearnOptions
 from anyburl.models.distilling.choosing import Evidence, Survey, find_representatives, order_by_gain, shares_of
