@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from anyburl.cli.temporal_runs import warm_up_temporal
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.temporal.arrays import N_FREQUENCY
 from anyburl.temporal.calibration import calibration_error, scored_candidates
@@ -29,7 +30,6 @@ from anyburl.temporal.clock import Clock
 from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
 from anyburl.temporal.learner import TemporalLearner
 from anyburl.temporal.reasoner import TemporalReasoner
-from anyburl.temporal.warmup import warm_up_temporal
 from common import HERE, peak_memory_mb, save, shared, timed
 
 TOLERANCE = 1e-9  # of scores: sums in another order differ by less

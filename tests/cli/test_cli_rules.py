@@ -11,7 +11,7 @@ import pytest
 
 from anyburl import RuleSet
 from anyburl.cli import rules as cli_rules
-from anyburl.cli.rule_filters import Measuring
+from anyburl.cli.rules import Measuring
 from anyburl.learning import best
 
 FOREIGN = """# a comment

@@ -26,36 +26,16 @@ from typer.core import TyperGroup
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, InvalidOptionError, OptionError, UnknownDataError, quoted
 from anyburl.base.files import at_home, is_text
-from anyburl.cli import (
-    calibrate,
-    check,
-    complete,
-    convert,
-    datasets,
-    demo,
-    diff,
-    distil,
-    doctor,
-    embed,
-    evaluate,
-    explain,
-    export,
-    index,
-    learn,
-    mcp,
-    plot,
-    predict,
-    prepare,
-    publish,
-    report,
-    rescore,
-    rules,
-    serve,
-    tune,
-)
 from anyburl.cli.arguments import is_given, with_flags, with_parameters
+from anyburl.cli.complete import check_command, complete_command
+from anyburl.cli.datasets import datasets_command, doctor_command, index_command
+from anyburl.cli.demo import demo_command
+from anyburl.cli.evaluate import evaluate_command
 from anyburl.cli.events import exhausted, lacks_descriptors, logged
+from anyburl.cli.export import export_command, publish_command, report_command
+from anyburl.cli.learn import learn_command
 from anyburl.cli.loading import download_data_argument
+from anyburl.cli.models import calibrate_command, embed_command, prepare_command, tune_command
 from anyburl.cli.notes import (
     STANDARD_OUTPUT,
     forget_interrupt,
@@ -65,6 +45,11 @@ from anyburl.cli.notes import (
     print_error,
     raise_again,
 )
+from anyburl.cli.plot import plot_command
+from anyburl.cli.predict import explain_command, predict_command
+from anyburl.cli.rule_sets import convert_command, diff_command, distil_command, rescore_command
+from anyburl.cli.rules import rules_command
+from anyburl.cli.serve import mcp_command, serve_command
 from anyburl.cli.start import handle_signals, leave
 from anyburl.cli.temporal_questions import complete_at, evaluate_history, explain_at, predict_at
 from anyburl.cli.temporal_runs import (
@@ -241,38 +226,37 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
-MODULES = (
-    demo,
-    learn,
-    rules,
-    report,
-    evaluate,
-    predict,
-    explain,
-    complete,
-    publish,
-    serve,
-    mcp,
-    prepare,
-    distil,
-    tune,
-    embed,
-    calibrate,
-    check,
-    rescore,
-    diff,
-    convert,
-    export,
-    datasets,
-    doctor,
-    index,
-    plot,
+COMMANDS = (
+    demo_command,
+    learn_command,
+    rules_command,
+    report_command,
+    evaluate_command,
+    predict_command,
+    explain_command,
+    complete_command,
+    publish_command,
+    serve_command,
+    mcp_command,
+    prepare_command,
+    distil_command,
+    tune_command,
+    embed_command,
+    calibrate_command,
+    check_command,
+    rescore_command,
+    diff_command,
+    convert_command,
+    export_command,
+    datasets_command,
+    doctor_command,
+    index_command,
+    plot_command,
 )
-LONG = (learn, evaluate, complete, prepare, distil, tune, embed, calibrate, rescore, doctor, index, report)
-for module in MODULES:
-    command = with_times(module.NAME, with_flags(module.command))
-    command = logged(module.NAME, command) if module in LONG else command
-    app.command(name=module.NAME, epilog=module.EXAMPLE)(command)
+for command in COMMANDS:
+    run = with_times(command.name, with_flags(command.run))
+    run = logged(command.name, run) if command.takes_long else run
+    app.command(name=command.name, epilog=command.example)(run)
 
 
 def _show_version(wanted: bool) -> None:

@@ -238,7 +238,7 @@ def run_session(
 
     If the run is learned anew, `replacing` is its folder, which stays as it was if that is interrupted.
     """
-    from anyburl.cli.rule_filters import Measuring  # which imports this module
+    from anyburl.cli.rules import Measuring  # which imports this module
     from anyburl.learning.threads import warm_up_learning
 
     n_relations, has_values = dataset.vocabulary.n_relations, not dataset.attributes.empty

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,12 +30,16 @@ from anyburl.cli.notes import (
 )
 from anyburl.data.options import IGNORED, ReadOptions
 from anyburl.learning.options import AGGREGATIONS, FORMS, TemporalOptions
+from anyburl.temporal.facts import load_temporal_dataset
+from anyburl.temporal.learner import TemporalLearner
+from anyburl.temporal.reasoner import TemporalReasoner
 from anyburl.tools.options import ServeOptions, check_names
 
 if TYPE_CHECKING:
     from anyburl.temporal.facts import TemporalDataset
     from anyburl.temporal.reasoner import TemporalReasoner
     from anyburl.temporal.rules import TemporalRule
+
 
 PANEL = "Facts with times"
 KERNELS = ("kernel_pairs.share_credit", "kernel_bodies.count_hops", "kernel_answer.answer_moments")
@@ -109,8 +114,6 @@ def compile_temporal_kernels(notes: PlainConsole) -> None:
     from anyburl.base.jit import is_compiled
 
     if not all(map(is_compiled, KERNELS)):
-        from anyburl.temporal.warmup import warm_up_temporal
-
         compile_kernels(warm_up_temporal, notes)
 
 
@@ -233,8 +236,8 @@ def examine_history(
     reading: ReadOptions,
 ) -> None:
     """Report what is odd about facts with times."""
-    from anyburl.cli.doctor import finish_report
-    from anyburl.cli.explain import check_page
+    from anyburl.cli.datasets import finish_report
+    from anyburl.cli.predict import check_page
 
     fatal = () if fail_on is None else check_names(name.strip() for name in fail_on.split(",") if name.strip())
     check_page(html)
@@ -306,3 +309,26 @@ def serve_history(
         except KeyboardInterrupt:
             notes.say("stopped")
             raise typer.Exit(INTERRUPTED) from None
+
+
+N_ENTITIES, N_STEPS, N_FACTS = 20, 8, 12  # enough for a forest
+
+
+def warm_up_temporal() -> None:
+    """Compile all kernels of learning, answering, evaluating and explaining, or load them."""
+    facts = [
+        (f"e{(step + i) % N_ENTITIES}", f"r{i % 2}", f"e{(step + 2 * i) % N_ENTITIES}", step)
+        for step in range(N_STEPS)
+        for i in range(N_FACTS)
+    ]
+    data = load_temporal_dataset(facts, split=(0.5, 0.25, 0.25))
+    for model in ("none", "logit", "forest"):
+        rules = TemporalLearner(data, model=model, three_hops=2, threads=1).learn()
+        reasoner = TemporalReasoner(rules, data, threads_used=1)
+        reasoner.evaluate()
+    with TemporaryDirectory() as folder:  # arrays from files are read-only, which is another type for the compiler
+        reasoner.save(folder)
+        reasoner = TemporalReasoner.open(folder, data, threads_used=1)
+    reasoner.evaluate(steps="multi", filter="static")
+    reasoner.explain("e0", "r0", "e1", N_STEPS)
+    reasoner.complete(N_STEPS)

@@ -8,7 +8,10 @@ Rules count every fact one short, too: support s of n predictions becomes s - 1 
 predicts, that is what the other facts say about the rule; a rule with one fact says nothing. A fact is contradicted if
 strong rules answer a question that has one answer differently.
 
-What a score says about a fact: how much likelier it is among right facts of a relation than among wrong ones.
+What a score says about a fact: how much likelier it is among right facts of a relation than among wrong ones. Right
+facts are those of train, as far as anyone knows; wrong ones are made of them by putting a random entity in the place of
+the subject or the object. Nothing has to be assumed about what a score means: a relation whose facts no rule supports
+loses nothing by that, and one whose facts are all supported but for a few makes these few stand out.
 """
 
 from __future__ import annotations
