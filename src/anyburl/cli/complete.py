@@ -17,7 +17,7 @@ from anyburl.base.checking import share
 from anyburl.base.errors import DataError, OptionError, counted
 from anyburl.base.files import at_home, lines_of
 from anyburl.cli.arguments import Address, Data, Engine, Rules, Without, command, one_of
-from anyburl.cli.asking import AskingOptions
+from anyburl.cli.loading import AskingOptions
 from anyburl.cli.notes import Interrupts, Slow, print_json, print_whole, result_console
 from anyburl.reasoning.completion.options import PROVENANCES, CompleteOptions, check_proposes
 

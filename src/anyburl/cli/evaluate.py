@@ -16,7 +16,7 @@ from anyburl.base.checking import parse_texts
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError, counted
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import Address, Data, Engine, Rules, command, flag_of
-from anyburl.cli.asking import AskingOptions, RulesAndData
+from anyburl.cli.loading import AskingOptions, RulesAndData
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console
 from anyburl.cli.tables import metrics_table, protocol_line, results_table, seconds_line, tuning_line
 from anyburl.ranking.options import PROTOCOLS, RankOptions

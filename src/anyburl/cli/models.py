@@ -15,9 +15,15 @@ from rich.text import Text
 from anyburl.base.errors import DataError, OptionError, RunError, counted
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import Json, Quiet, Run, UnusedSeed, UnusedThreads, Without, command, complete_data
-from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.events import tell
-from anyburl.cli.loading import load_data_argument, load_rules_argument, recorded_data, require_run
+from anyburl.cli.loading import (
+    AskingOptions,
+    RulesAndData,
+    load_data_argument,
+    load_rules_argument,
+    recorded_data,
+    require_run,
+)
 from anyburl.cli.notes import Interrupts, PlainConsole, Slow, note_console, print_json, print_whole, result_console
 from anyburl.models.options import EmbedOptions
 from anyburl.reasoning.completion.options import MISSING_HELP, check_missing, check_proposes, parse_missing

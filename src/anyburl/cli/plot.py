@@ -10,7 +10,7 @@ import typer
 
 from anyburl.base.errors import DataError, OptionError
 from anyburl.cli.arguments import Data, Without, command
-from anyburl.cli.asking import AskingOptions, RulesAndData
+from anyburl.cli.loading import AskingOptions, RulesAndData
 from anyburl.cli.notes import Slow, note_console, print_json, result_console
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rich.table import Table
 from anyburl.base.errors import DataError, OptionError, counted
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import Data, Rules, command
-from anyburl.cli.asking import AskingOptions, RulesAndData
+from anyburl.cli.loading import AskingOptions, RulesAndData
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console
 from anyburl.cli.tables import bold_rule
 from anyburl.ranking.options import parse_aggregation

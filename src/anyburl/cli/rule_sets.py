@@ -27,9 +27,9 @@ from anyburl.cli.arguments import (
     Without,
     command,
 )
-from anyburl.cli.asking import AskingOptions
 from anyburl.cli.events import tell_progress
 from anyburl.cli.loading import (
+    AskingOptions,
     check_rules_output,
     data_of_rules,
     load_data_argument,

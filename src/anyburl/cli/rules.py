@@ -74,7 +74,7 @@ class Measuring:
 
     def write_best(self, rules: RuleSet) -> None:
         """Keep the best rules of a large run in its folder, if that can be written."""
-        from anyburl.learning.best import MANY, write_best
+        from anyburl.reasoning.explanation.relatives import MANY, write_best
 
         folder = at_home(self._rules)
         if self._data is None and len(rules) >= MANY and folder.is_dir():

@@ -19,7 +19,7 @@ from anyburl.base.errors import InvalidOptionError, MissingExtraError, OptionErr
 from anyburl.base.files import at_home
 from anyburl.base.machine import share_heaps
 from anyburl.cli.arguments import Data, Rules, Without, command
-from anyburl.cli.asking import AskingOptions, RulesAndData
+from anyburl.cli.loading import AskingOptions, RulesAndData
 from anyburl.cli.notes import PlainConsole, compile_kernels, print_json
 from anyburl.ranking.options import RankOptions, parse_aggregation
 from anyburl.tools.options import BACKLOG, ServeOptions
@@ -72,8 +72,7 @@ def serve_command(
             plain = {"rules": n_rules, "reviews": reviewed} if asked.json else None
             announce(rules, n_rules, serving, asked.notes(), json=plain)
             try:
-                from anyburl.web.app import create_app, serve
-                from anyburl.web.workers import serve_from_workers
+                from anyburl.web.app import create_app, serve, serve_from_workers
 
                 if workers > 1:
                     opening = partial(open_worker, rules, data, explorer.reviews.path, replace(asked, quiet=True))

@@ -15,19 +15,17 @@ from numpy.typing import NDArray
 
 from anyburl.base.machine import Spare, map_in_threads
 from anyburl.learning.options import TemporalOptions
-from anyburl.temporal.arrays import (
+from anyburl.temporal.answering import Directed, index_cases, index_cells, index_history
+from anyburl.temporal.kernel_bodies import (
+    EMPTY,
     N_CELLS,
     N_FADES,
     N_RECENCY,
+    N_SHAPES,
     ConstantArrays,
     HopArrays,
-    MomentArrays,
-)
-from anyburl.temporal.history import Directed, index_cases, index_cells, index_history
-from anyburl.temporal.kernel_bodies import (
-    EMPTY,
-    N_SHAPES,
     KeyCounts,
+    MomentArrays,
     count_constants,
     count_hops,
     count_three_hops,

@@ -19,9 +19,7 @@ from anyburl.base.errors import AnyburlError, DataError, OptionError
 from anyburl.base.machine import available_cores
 from anyburl.learning.options import AGGREGATIONS
 from anyburl.reasoning.evaluation import write_ranking_frames
-from anyburl.temporal.answering import Asked, make_questions
-from anyburl.temporal.arrays import QuestionArrays
-from anyburl.temporal.calibration import TemporalCalibration, TemporalCalibrationReport, calibrate_temporal
+from anyburl.temporal.answering import Asked, Directed, index_cells, index_history, make_questions
 from anyburl.temporal.evaluation import (
     RANKING_SCHEMA,
     Negatives,
@@ -35,12 +33,18 @@ from anyburl.temporal.evaluation import (
 )
 from anyburl.temporal.explanation import DatedFact, TemporalExplanation, explain_fact
 from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
-from anyburl.temporal.history import Directed, index_cells, index_history
+from anyburl.temporal.kernel_bodies import QuestionArrays
 from anyburl.temporal.kernel_candidates import MAX, MIXTURE, NOISY_OR
 from anyburl.temporal.learner import TemporalLearner
 from anyburl.temporal.model import ListModel
 from anyburl.temporal.rules import TemporalRules
-from anyburl.temporal.run import open_temporal_run, save_temporal_run
+from anyburl.temporal.run import (
+    TemporalCalibration,
+    TemporalCalibrationReport,
+    calibrate_temporal,
+    open_temporal_run,
+    save_temporal_run,
+)
 
 MODES = dict(zip(AGGREGATIONS, (MIXTURE, MIXTURE, MAX, NOISY_OR), strict=True))
 """How kernels add up the rules of each aggregation."""

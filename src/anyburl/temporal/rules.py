@@ -19,7 +19,8 @@ from anyburl.base.sealed import seal
 from anyburl.base.writing import replacing
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.learning.options import FORMS, TemporalOptions
-from anyburl.temporal.arrays import (
+from anyburl.temporal.clock import Clock
+from anyburl.temporal.kernel_bodies import (
     N_RECENCY,
     RECENCY,
     ConstantArrays,
@@ -27,7 +28,6 @@ from anyburl.temporal.arrays import (
     PairArrays,
     TableArrays,
 )
-from anyburl.temporal.clock import Clock
 
 SCHEMA: dict[str, Any] = {
     "form": pl.String,

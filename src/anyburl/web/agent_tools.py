@@ -13,9 +13,8 @@ from anyburl.base.errors import counted
 from anyburl.reasoning.explanation.record import Fact, Reason
 from anyburl.tools.report.files import theory_markdown
 from anyburl.web.background import BusyError
-from anyburl.web.explorer import Explorer
+from anyburl.web.explorer import Explorer, RuleChoice
 from anyburl.web.facts import answer_question
-from anyburl.web.rule_list import RuleChoice
 from anyburl.web.schemas import LabelText, NoteText
 from anyburl.web.templating import url
 

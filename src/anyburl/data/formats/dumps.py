@@ -23,7 +23,7 @@ from anyburl.base.polars_unstable import numbered_lines
 from anyburl.data.formats.delimited import read_blocks
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.options import Gathered, ReadOptions
-from anyburl.data.terms import RDF_TYPE, RDFS, SCHEMA, SKOS, WELL_KNOWN, literal_text
+from anyburl.data.vocabulary import RDF_TYPE, RDFS, SCHEMA, SKOS, WELL_KNOWN, literal_text
 
 Kinds = tuple[tuple[str, pl.Expr], ...]
 

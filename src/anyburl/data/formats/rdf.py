@@ -20,7 +20,7 @@ from anyburl.base.errors import DataError, MissingExtraError
 from anyburl.data.formats.delimited import BZIP2, GZIP, ZSTD, read_blocks
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.options import ENTITY, Gathered, ReadOptions
-from anyburl.data.terms import OWN, RDFS, SCHEMA, SKOS, XSD, Prefixes, own_label, own_labels, rdf_term
+from anyburl.data.vocabulary import OWN, RDFS, SCHEMA, SKOS, XSD, Prefixes, own_label, own_labels, rdf_term
 
 FORMATS = {
     ".nt": "N_TRIPLES",
@@ -379,7 +379,7 @@ def read_rdf(path: Path, rows: int, options: ReadOptions, gathered: Gathered) ->
     """Yield the statements of a file as labels, in order, `rows` at a time; numbers and dates in ranges come last.
 
     An IRI is its own label, a blank node is written as _:name, a literal as in N-Triples, quotes included. IRIs made of
-    other labels become those labels again (`data/terms.py`).
+    other labels become those labels again (`data/vocabulary.py`).
     """
     sorting = _Sorting(path, options, gathered)
     n_rows = 0

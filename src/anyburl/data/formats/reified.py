@@ -16,7 +16,7 @@ import polars as pl
 from anyburl.base.errors import DataError
 from anyburl.data.formats.rdf import open_statements, oxigraph
 from anyburl.data.options import COLUMNS, KNOWN, PARTS, RECOGNISED, Gathered, ReadOptions
-from anyburl.data.terms import Prefixes, own_labels
+from anyburl.data.vocabulary import Prefixes, own_labels
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 TRIPLE_PARTS = {f"{RDF}subject": "subject", f"{RDF}predicate": "relation", f"{RDF}object": "object"}
