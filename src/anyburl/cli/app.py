@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -26,16 +27,9 @@ from typer.core import TyperGroup
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, InvalidOptionError, OptionError, UnknownDataError, quoted
 from anyburl.base.files import at_home, is_text
-from anyburl.cli.arguments import is_given, with_flags, with_parameters
-from anyburl.cli.complete import check_command, complete_command
-from anyburl.cli.datasets import datasets_command, doctor_command, index_command
-from anyburl.cli.demo import demo_command
-from anyburl.cli.evaluate import evaluate_command
+from anyburl.cli.arguments import Command, is_given, with_flags, with_parameters
 from anyburl.cli.events import exhausted, lacks_descriptors, logged
-from anyburl.cli.export import export_command, publish_command, report_command
-from anyburl.cli.learn import learn_command
 from anyburl.cli.loading import download_data_argument
-from anyburl.cli.models import calibrate_command, embed_command, prepare_command, tune_command
 from anyburl.cli.notes import (
     STANDARD_OUTPUT,
     forget_interrupt,
@@ -45,11 +39,6 @@ from anyburl.cli.notes import (
     print_error,
     raise_again,
 )
-from anyburl.cli.plot import plot_command
-from anyburl.cli.predict import explain_command, predict_command
-from anyburl.cli.rule_sets import convert_command, diff_command, distil_command, rescore_command
-from anyburl.cli.rules import rules_command
-from anyburl.cli.serve import mcp_command, serve_command
 from anyburl.cli.start import handle_signals, leave
 from anyburl.cli.temporal_questions import complete_at, evaluate_history, explain_at, predict_at
 from anyburl.cli.temporal_runs import (
@@ -61,11 +50,11 @@ from anyburl.cli.temporal_runs import (
 )
 from anyburl.data.options import IGNORED, RECOGNISED, ReadOptions
 
-Command = Callable[..., None]
+Run = Callable[..., None]
 
-BY_DATA: Mapping[str, Command] = {"learn": learn_history, "doctor": examine_history}
+BY_DATA: Mapping[str, Run] = {"learn": learn_history, "doctor": examine_history}
 """The commands whose DATA tells."""
-BY_RUN: Mapping[str, Command] = {
+BY_RUN: Mapping[str, Run] = {
     "rules": show_temporal_rules,
     "evaluate": evaluate_history,
     "predict": predict_at,
@@ -77,7 +66,7 @@ BY_RUN: Mapping[str, Command] = {
 """The commands whose run folder tells."""
 
 
-def with_times(name: str, command: Command) -> Command:
+def with_times(name: str, command: Run) -> Run:
     """Return a command that also takes facts with times or temporal rules, if there is such a version of it."""
     timed = BY_DATA.get(name) or BY_RUN.get(name)
     if timed is None:
@@ -226,37 +215,39 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
-COMMANDS = (
-    demo_command,
-    learn_command,
-    rules_command,
-    report_command,
-    evaluate_command,
-    predict_command,
-    explain_command,
-    complete_command,
-    publish_command,
-    serve_command,
-    mcp_command,
-    prepare_command,
-    distil_command,
-    tune_command,
-    embed_command,
-    calibrate_command,
-    check_command,
-    rescore_command,
-    diff_command,
-    convert_command,
-    export_command,
-    datasets_command,
-    doctor_command,
-    index_command,
-    plot_command,
-)
-for command in COMMANDS:
-    run = with_times(command.name, with_flags(command.run))
-    run = logged(command.name, run) if command.takes_long else run
-    app.command(name=command.name, epilog=command.example)(run)
+COMMANDS = {
+    "demo": "demo",
+    "learn": "learn",
+    "rules": "rules",
+    "report": "export",
+    "evaluate": "evaluate",
+    "predict": "predict",
+    "explain": "predict",
+    "complete": "complete",
+    "publish": "export",
+    "serve": "serve",
+    "mcp": "serve",
+    "prepare": "models",
+    "distil": "rule_sets",
+    "tune": "models",
+    "embed": "models",
+    "calibrate": "models",
+    "check": "complete",
+    "rescore": "rule_sets",
+    "diff": "rule_sets",
+    "convert": "rule_sets",
+    "export": "export",
+    "datasets": "datasets",
+    "doctor": "datasets",
+    "index": "datasets",
+    "plot": "plot",
+}
+"""The commands in the order of `--help`, and the file of `cli` that has each."""
+for name, file in COMMANDS.items():
+    command: Command = getattr(import_module(f"anyburl.cli.{file}"), f"{name}_command")
+    run = with_times(name, with_flags(command.run))
+    run = logged(name, run) if command.takes_long else run
+    app.command(name=name, epilog=command.example)(run)
 
 
 def _show_version(wanted: bool) -> None:

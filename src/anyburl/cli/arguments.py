@@ -18,7 +18,7 @@ Complete = Callable[[str], list[str]]
 
 
 class Command(NamedTuple):
-    """A command of the command line: `cli/app.py` lists them in the order of `anyburl --help`."""
+    """A command of the command line; `cli/app.py` lists them."""
 
     name: str
     example: str  # the end of its help
@@ -27,7 +27,10 @@ class Command(NamedTuple):
 
 
 def command(name: str, example: str, *, takes_long: bool = False) -> Callable[[Callable[..., None]], Command]:
-    """Make a function a command; its parameters become arguments and flags (`with_flags`), its docstring the help."""
+    """Make a function a command: NAME_command, in a file that `cli/app.py` names.
+
+    Its parameters become arguments and flags (`with_flags`), its docstring the help.
+    """
     return lambda run: Command(name, example, run, takes_long)
 
 
