@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from anyburl.data.vocabulary import OWN, literal_text, own_label, rdf_term
+from anyburl.data.terms import OWN, literal_text, own_label, rdf_term
 from rules.strategies import rdf_labels
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from anyburl import Dataset
 from anyburl.data.dataset import all_types, default_types, stated_types
-from anyburl.data.vocabulary import RDF_TYPE, SUBCLASS
+from anyburl.data.terms import RDF_TYPE, SUBCLASS
 
 things, classes = st.sampled_from("abc"), st.sampled_from("KLMN")
 

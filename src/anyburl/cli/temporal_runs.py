@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -30,9 +29,6 @@ from anyburl.cli.notes import (
 )
 from anyburl.data.options import IGNORED, ReadOptions
 from anyburl.learning.options import AGGREGATIONS, FORMS, TemporalOptions
-from anyburl.temporal.facts import load_temporal_dataset
-from anyburl.temporal.learner import TemporalLearner
-from anyburl.temporal.reasoner import TemporalReasoner
 from anyburl.tools.options import ServeOptions, check_names
 
 if TYPE_CHECKING:
@@ -114,6 +110,8 @@ def compile_temporal_kernels(notes: PlainConsole) -> None:
     from anyburl.base.jit import is_compiled
 
     if not all(map(is_compiled, KERNELS)):
+        from anyburl.temporal.reasoner import warm_up_temporal
+
         compile_kernels(warm_up_temporal, notes)
 
 
@@ -309,26 +307,3 @@ def serve_history(
         except KeyboardInterrupt:
             notes.say("stopped")
             raise typer.Exit(INTERRUPTED) from None
-
-
-N_ENTITIES, N_STEPS, N_FACTS = 20, 8, 12  # enough for a forest
-
-
-def warm_up_temporal() -> None:
-    """Compile all kernels of learning, answering, evaluating and explaining, or load them."""
-    facts = [
-        (f"e{(step + i) % N_ENTITIES}", f"r{i % 2}", f"e{(step + 2 * i) % N_ENTITIES}", step)
-        for step in range(N_STEPS)
-        for i in range(N_FACTS)
-    ]
-    data = load_temporal_dataset(facts, split=(0.5, 0.25, 0.25))
-    for model in ("none", "logit", "forest"):
-        rules = TemporalLearner(data, model=model, three_hops=2, threads=1).learn()
-        reasoner = TemporalReasoner(rules, data, threads_used=1)
-        reasoner.evaluate()
-    with TemporaryDirectory() as folder:  # arrays from files are read-only, which is another type for the compiler
-        reasoner.save(folder)
-        reasoner = TemporalReasoner.open(folder, data, threads_used=1)
-    reasoner.evaluate(steps="multi", filter="static")
-    reasoner.explain("e0", "r0", "e1", N_STEPS)
-    reasoner.complete(N_STEPS)

@@ -24,8 +24,9 @@ from anyburl.data.options import Gathered, ReadOptions
 from anyburl.data.sources import located
 from anyburl.data.stored import open_index
 from anyburl.data.table import Ids, TripleTable, fingerprint, tables_of
+from anyburl.data.terms import RDF_TYPE, SUBCLASS, WELL_KNOWN
 from anyburl.data.values import read_attributes, read_value_files, recognise_values, take_named_values
-from anyburl.data.vocabulary import RDF_TYPE, SUBCLASS, WELL_KNOWN, Vocabulary
+from anyburl.data.vocabulary import Vocabulary
 
 
 def split_table(table: TripleTable, shares: Sequence[float], seed: int) -> list[TripleTable]:

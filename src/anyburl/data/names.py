@@ -15,7 +15,8 @@ from anyburl.base.errors import AmbiguousNameError, DataError, UnknownLabelError
 from anyburl.base.files import check_regular
 from anyburl.base.polars_unstable import numbered_lines
 from anyburl.data.formats.rdf import is_rdf, read_labels
-from anyburl.data.vocabulary import RDF_TYPE, Prefixes, Vocabulary, similar_labels
+from anyburl.data.terms import RDF_TYPE, Prefixes
+from anyburl.data.vocabulary import Vocabulary, similar_labels
 
 BYTE_ORDER_MARK = "\ufeff"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from anyburl.base import checking
 from anyburl.base.checking import Options, choice, option, whole
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError
-from anyburl.data.vocabulary import Prefixes
+from anyburl.data.terms import Prefixes
 
 if TYPE_CHECKING:
     import polars as pl

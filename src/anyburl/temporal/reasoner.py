@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self, cast
 
 import numpy as np
@@ -413,3 +414,26 @@ def _completed(words: Any, label: str, subjects: Any, relations: Any, objects: A
             "probability": pl.Series(chances, dtype=pl.Float64),
         }
     )
+
+
+N_ENTITIES, N_STEPS, N_FACTS = 20, 8, 12  # the history that kernels are compiled on: enough for a forest
+
+
+def warm_up_temporal() -> None:
+    """Compile all kernels of learning, answering, evaluating and explaining, or load them, on a tiny history."""
+    facts = [
+        (f"e{(step + i) % N_ENTITIES}", f"r{i % 2}", f"e{(step + 2 * i) % N_ENTITIES}", step)
+        for step in range(N_STEPS)
+        for i in range(N_FACTS)
+    ]
+    data = load_temporal_dataset(facts, split=(0.5, 0.25, 0.25))
+    for model in ("none", "logit", "forest"):
+        rules = TemporalLearner(data, model=model, three_hops=2, threads=1).learn()
+        reasoner = TemporalReasoner(rules, data, threads_used=1)
+        reasoner.evaluate()
+    with TemporaryDirectory() as folder:  # arrays from files are read-only, which is another type for the compiler
+        reasoner.save(folder)
+        reasoner = TemporalReasoner.open(folder, data, threads_used=1)
+    reasoner.evaluate(steps="multi", filter="static")
+    reasoner.explain("e0", "r0", "e1", N_STEPS)
+    reasoner.complete(N_STEPS)

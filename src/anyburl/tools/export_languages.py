@@ -9,7 +9,7 @@ from itertools import combinations, count
 from typing import ClassVar
 
 from anyburl.data.attributes import AttributeKind
-from anyburl.data.vocabulary import is_blank_node, rdf_term
+from anyburl.data.terms import is_blank_node, rdf_term
 from anyburl.rules.rule import Atom, Constant, Rule, Term, Variable
 from anyburl.tools.options import ExportOptions
 

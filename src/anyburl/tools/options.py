@@ -15,7 +15,7 @@ from anyburl.base import checking
 from anyburl.base.checking import Options, from_keywords, option, options_of
 from anyburl.base.errors import InvalidOptionError, OptionError
 from anyburl.data.options import ReadOptions
-from anyburl.data.vocabulary import IRI, OWN
+from anyburl.data.terms import IRI, OWN
 
 SUFFIXES = {
     "sparql": (".rq", ".ru", ".sparql"),

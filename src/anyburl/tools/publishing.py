@@ -25,7 +25,7 @@ from anyburl.data.options import ReadOptions
 from anyburl.data.remote.addresses import DUCKDB, ENDPOINT, POSTGRESQL, Address, find_address
 from anyburl.data.remote.database import column_name, connected, is_of_driver, table_name
 from anyburl.data.remote.http import send
-from anyburl.data.vocabulary import OWN, is_blank_node, rdf_term
+from anyburl.data.terms import OWN, is_blank_node, rdf_term
 from anyburl.reasoning.completion.files import PARQUET, SUFFIXES, TEXTS
 from anyburl.tools.options import Progress, PublishOptions
 

@@ -33,7 +33,7 @@ from anyburl.base.writing import append_line, replacing
 from anyburl.data.files import write_triples
 from anyburl.data.formats.delimited import is_csv
 from anyburl.data.formats.frames import COLUMNS
-from anyburl.data.vocabulary import rdf_term
+from anyburl.data.terms import rdf_term
 from anyburl.reasoning.completion.conflicts import NOTHING
 from anyburl.reasoning.completion.facts import LEVELS, FactColumns
 from anyburl.reasoning.completion.hiding import LEAST_PROBABILITY

@@ -350,7 +350,6 @@ FORMATS = {
 Skip = Annotated[int, Query(ge=0, le=100_000)]
 
 
-
 @router.get("/review")
 async def review_page(
     request: Request,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anyburl import OptionError
 from anyburl.base.errors import InvalidOptionError
-from anyburl.data.vocabulary import RDF, XSD
+from anyburl.data.terms import RDF, XSD
 from anyburl.reasoning.completion.files import STATEMENT, VOCABULARY, FactFile, RdfText, open_facts
 from rules.strategies import rdf_labels
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from anyburl import RuleSet, Vocabulary, export_rules
-from anyburl.data.vocabulary import rdf_term
+from anyburl.data.terms import rdf_term
 from ranked import Scored, any_rules, rule_set
 from reference import scoring
 from rules.strategies import labels

@@ -9,7 +9,7 @@ import pytest
 from exported import Exported, Fact, check_each, exports, rdf_labels
 from hypothesis import given, settings
 
-from anyburl.data.vocabulary import rdf_term
+from anyburl.data.terms import rdf_term
 from kernels import examples
 
 

@@ -9,7 +9,7 @@ import pytest
 from exported import Exported, Fact, check_each, exports, rdf_labels, text_of
 from hypothesis import given
 
-from anyburl.data.vocabulary import rdf_term
+from anyburl.data.terms import rdf_term
 from rules.samples import make_rules
 
 pyoxigraph: Any = pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed: pip install 'anyburl[rdf]'")

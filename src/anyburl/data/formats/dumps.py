@@ -29,7 +29,7 @@ from anyburl.base.polars_unstable import numbered_lines
 from anyburl.data.formats.delimited import read_blocks
 from anyburl.data.formats.rdf import open_statements, oxigraph
 from anyburl.data.options import COLUMNS, KNOWN, PARTS, RECOGNISED, Gathered, ReadOptions
-from anyburl.data.vocabulary import RDF_TYPE, RDFS, SCHEMA, SKOS, WELL_KNOWN, Prefixes, literal_text, own_labels
+from anyburl.data.terms import RDF_TYPE, RDFS, SCHEMA, SKOS, WELL_KNOWN, Prefixes, literal_text, own_labels
 
 Kinds = tuple[tuple[str, pl.Expr], ...]
 

@@ -20,7 +20,7 @@ from anyburl.base.errors import DataError, MissingExtraError
 from anyburl.data.formats.delimited import BZIP2, GZIP, ZSTD, read_blocks
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.options import ENTITY, Gathered, ReadOptions
-from anyburl.data.vocabulary import OWN, RDFS, SCHEMA, SKOS, XSD, Prefixes, own_label, own_labels, rdf_term
+from anyburl.data.terms import OWN, RDFS, SCHEMA, SKOS, XSD, Prefixes, own_label, own_labels, rdf_term
 
 FORMATS = {
     ".nt": "N_TRIPLES",

@@ -20,7 +20,7 @@ from anyburl.data.formats.rdf import Values, keep_literal
 from anyburl.data.options import PARTS, RECOGNISED, Gathered, ReadOptions
 from anyburl.data.remote.addresses import Address
 from anyburl.data.remote.http import LiteralTerm, Row, is_literal, label, select
-from anyburl.data.vocabulary import IRI, Prefixes, own_labels
+from anyburl.data.terms import IRI, Prefixes, own_labels
 
 TRIPLE = "?s ?p ?o"
 DEFAULT_GRAPH = "default"

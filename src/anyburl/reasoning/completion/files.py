@@ -34,7 +34,7 @@ from anyburl.base.writing import make_inner_folder, replacing
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.formats.rdf import TermWriter, rdf_format, string_term
 from anyburl.data.remote.addresses import find_address
-from anyburl.data.vocabulary import OWN, RDF, XSD
+from anyburl.data.terms import OWN, RDF, XSD
 from anyburl.reasoning.completion.options import PROVENANCES
 from anyburl.rules.labels import float_texts
 
