@@ -23,8 +23,8 @@ from anyburl.base import checking
 from anyburl.bodies.conditions import is_conditional, members_of, walk_of
 from anyburl.data.dataset import Dataset
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import inverses
 from anyburl.graph.build import Ids, held_by, known_answers, split_names
+from anyburl.graph.kernel import inverses
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.explanation.kernel import ANYWHERE, WalkGoal, degree_along, empty_search, find_walks
 from anyburl.reasoning.explanation.record import Fact, Grounding
