@@ -29,7 +29,7 @@ from anyburl.ranking.ranker import Ranker
 
 FEWEST = 50  # true and false facts, to learn from
 N_FOLDS = 5
-ROUNDS = 150
+ROUNDS = 250
 PARAMETERS = {
     "objective": "binary",
     "learning_rate": 0.05,
@@ -165,7 +165,9 @@ def fit_classifier(ranker: Ranker, true: Triples, false: Triples, seed: int = 0)
         seen = folds != fold
         neighbours = neighbour_features(judged[seen], judged[seen], is_true[seen], each_without_itself=True)
         rows = np.column_stack([features[seen], neighbours])
-        forests.append(lightgbm.train(parameters, lightgbm.Dataset(rows, is_true[seen]), num_boost_round=ROUNDS))
+        # Relations as categories: log loss .304 instead of .308, cross-validated on CoDEx-S's valid (max).
+        data = lightgbm.Dataset(rows, is_true[seen], categorical_feature=[features.shape[1] - 1])
+        forests.append(lightgbm.train(parameters, data, num_boost_round=ROUNDS))
     return FactClassifier(ranker, judged, is_true, tuple(forests))
 
 
