@@ -28,12 +28,11 @@ from anyburl.data.dataset import DataLike, Dataset, load_dataset
 from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.learning.learner import Learner, Span
-from anyburl.learning.options import ALL, DISTILLED, LearnKeywords, LearnOptions
+from anyburl.learning.options import ALL, DISTILLED, DistilOptions, LearnKeywords, LearnOptions
 from anyburl.learning.recorder import KeepRules, Recorder, Reduced, run_learner
 from anyburl.learning.run import RunDirectory, claim_run
 from anyburl.models.distilling.distil import MANY_RULES, Distilled, Watch, distil_ranker, unwatched
 from anyburl.models.distilling.known import KnownAnswers, KnownFacts, Observer
-from anyburl.models.options import DistilOptions
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import blocks_connected, take_queries
 from anyburl.ranking.ranker import make_ranker
