@@ -1,6 +1,6 @@
-"""Answer questions with a moment, all of one moment at a time; and the columns and scores of the logit over candidates.
+"""Rank the answers of questions with a moment, and keep the best candidates, with what a model knows of them.
 
-Vectors of entities are made by counts and a product of tables.
+The columns and scores of the logit, and what vectors of entities are made by: counts and a product of tables.
 """
 
 from __future__ import annotations
