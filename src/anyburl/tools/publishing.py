@@ -36,28 +36,8 @@ from anyburl.data.remote.http import send
 from anyburl.data.terms import OWN, is_blank_node, rdf_term
 from anyburl.reasoning.completion.files import PARQUET, SUFFIXES, TEXTS
 from anyburl.rules.ruleset import RuleSet
-from anyburl.tools.export_languages import (
-    Clause,
-    CypherWriter,
-    DatalogWriter,
-    PrologWriter,
-    Scores,
-    ShaclWriter,
-    SqlWriter,
-    Writer,
-    make_clause,
-    sparql_writer,
-)
+from anyburl.tools.export_languages import WRITERS, Clause, Scores, make_clause
 from anyburl.tools.options import LANGUAGES, ExportKeywords, ExportOptions, Progress, PublishOptions, options_for
-
-WRITERS: dict[str, Callable[[ExportOptions], Writer]] = {
-    "sparql": sparql_writer,
-    "sql": SqlWriter,
-    "cypher": CypherWriter,
-    "datalog": DatalogWriter,
-    "prolog": PrologWriter,
-    "shacl": ShaclWriter,
-}
 
 
 @dataclass(frozen=True)
