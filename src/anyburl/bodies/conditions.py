@@ -19,8 +19,8 @@ from anyburl.bodies.arrays import empty_levels
 from anyburl.bodies.kernel_values import compare_pairs, find_stated, list_pairs
 from anyburl.data.attributes import Attributes, attributes_of
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import find_segments, owners, range_rows, segment_entities
+from anyburl.graph.kernel import GraphArrays, inverses
 from anyburl.rules.columns import RuleColumns, condition_attributes
 
 Entities = NDArray[np.int32]

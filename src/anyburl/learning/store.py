@@ -24,14 +24,14 @@ from anyburl.base.writing import replacing
 from anyburl.bodies.paths import with_keys
 from anyburl.bodies.rescore import rule_bodies
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.policy import complete_in, listed_in
 from anyburl.rules import columns as measures
 from anyburl.rules.columns import IDENTITY_COLUMNS
 from anyburl.rules.combine import concatenate, identity_columns, joint_keys
-from anyburl.rules.files.run_folder import KEY_SUFFIX, KEYS, next_part, part_files
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import KEY_SUFFIX, KEYS, next_part, part_files
 from anyburl.rules.types import PathProfile
 
 MOST_IN_MEMORY = 200_000_000  # rules, of 30 bytes each; more of them go to temporary files

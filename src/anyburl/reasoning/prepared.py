@@ -37,15 +37,15 @@ from anyburl.data.dataset import Dataset, load_dataset, load_recorded
 from anyburl.data.options import ReadOptions
 from anyburl.data.sources import located
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of, store_dataset
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.ranking.arrays import RuleIndex
 from anyburl.ranking.queries import blocks_connected
 from anyburl.rules.columns import COLUMNS, REQUIRED, Holds
 from anyburl.rules.combine import known_rules
-from anyburl.rules.files.run_folder import RULES, described_run, part_files
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import RULES, described_run, part_files
 
 FORMAT = 2
 PREPARED = "prepared"

@@ -24,8 +24,8 @@ from anyburl.bodies.conditions import comparison_holds, is_conditional, members_
 from anyburl.data.attributes import attributes_of
 from anyburl.data.dataset import Dataset
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import inverses
 from anyburl.graph.build import Ids, held_by, known_answers, split_names
+from anyburl.graph.kernel import inverses
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.explanation.kernel import WalkGoal, degree_along, empty_search, find_walks
 from anyburl.reasoning.explanation.record import Fact, Grounding
