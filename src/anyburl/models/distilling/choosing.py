@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.graph.kernel import inverses
-from anyburl.learning.store import canonical_keys
 from anyburl.models.distilling.kernel import AnswerRules, ChoiceArrays, ValueArrays, choose_more, start_choice
 from anyburl.models.distilling.known import KnownAnswers, Observer
 from anyburl.ranking.options import UNIT, Aggregation
 from anyburl.ranking.ranker import Ranker
 from anyburl.rules.columns import RuleColumns
-from anyburl.rules.combine import distinct_rows
+from anyburl.rules.combine import distinct_rows, rule_keys
 from anyburl.rules.ruleset import RuleSet
 
 Rows = NDArray[np.int64]
@@ -163,7 +162,7 @@ class Survey:
         is_listed = np.zeros(len(every), np.bool_)
         is_listed[best.rules[best.rules >= 0]] = True
         rows = np.flatnonzero(is_listed if allowed is None else is_listed & allowed)
-        rows = rows[np.argsort(canonical_keys(every.take(rows)), kind="stable")]
+        rows = rows[np.argsort(rule_keys(every.take(rows))[0], kind="stable")]
         return cls(best, rows, every.take(rows), len(every))
 
     @property

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from rich.tree import Tree
 
 from anyburl.base import checking
-from anyburl.bodies.conditions import comparison_holds
 from anyburl.data.dataset import Dataset
 from anyburl.graph.build import Ids, holding_splits, neighbours, other_answers
 from anyburl.models.tuned.listing import RANK_COLUMN
@@ -30,7 +29,7 @@ from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.explanation.kernel import empty_search, first_near_miss
 from anyburl.reasoning.explanation.record import ExplanationRecord, Fact, NearMiss, OpenFact, Reason
 from anyburl.reasoning.explanation.render import to_fragment, to_tree
-from anyburl.reasoning.explanation.rule_examples import body_ends, find_groundings, triple_ids
+from anyburl.reasoning.explanation.rule_examples import body_ends, find_groundings, make_task, triple_ids
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.int64]
@@ -165,10 +164,11 @@ def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
     possible = (lengths > 0) & ~_says_itself(bodies, lengths, rules.head[rows], constants, rules.body_constant[rows])
     if identity:
         possible &= starts != ends
-    compared, fails = rules.has_condition[rows] & (constants < 0), np.zeros(len(rows), np.bool_)
-    lengths[compared] -= 1
-    for place in np.flatnonzero(compared):
-        fails[place] = not comparison_holds(rules, int(rows[place]), starts[[place]], ends[[place]])[0]
+    fails = rules.has_condition[rows]
+    lengths[fails] -= 1
+    for place in np.flatnonzero(fails & (ends >= 0)):  # others are at the end of some walk, none of which satisfies
+        task = make_task(rules, int(rows[place]), int(starts[place]), int(ends[place]))
+        fails[place] = not task.ends[task.end]
     rows, bodies, lengths, starts, ends, constants, fails = (
         column[possible] for column in (rows, bodies, lengths, starts, ends, constants, fails)
     )

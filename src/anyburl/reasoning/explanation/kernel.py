@@ -22,6 +22,10 @@ class GroundingSearch(NamedTuple):
     taken: NDArray[np.int32]  # the same entities in the order in which they were chosen
     next_rows: NDArray[np.int64]  # depth -> the next choice to try
     end_rows: NDArray[np.int64]
+    ends: NDArray[np.bool_]  # where walks may end that have no given end: an entry for each entity; empty for anywhere
+
+
+ANYWHERE = np.empty(0, np.bool_)
 
 
 class WalkGoal(NamedTuple):
@@ -33,10 +37,10 @@ class WalkGoal(NamedTuple):
     object_identity: bool
 
 
-def empty_search(longest: int) -> GroundingSearch:
-    """Return room for bodies of up to `longest` atoms."""
+def empty_search(longest: int, ends: NDArray[np.bool_] = ANYWHERE) -> GroundingSearch:
+    """Return room for bodies of up to `longest` atoms, which may end at `ends`."""
     nodes, taken = np.zeros(longest + 2, np.int32), np.zeros(longest + 2, np.int32)
-    return GroundingSearch(nodes, taken, np.zeros(longest + 2, np.int64), np.zeros(longest + 2, np.int64))
+    return GroundingSearch(nodes, taken, np.zeros(longest + 2, np.int64), np.zeros(longest + 2, np.int64), ends)
 
 
 @kernel
@@ -59,6 +63,12 @@ def is_free(taken: NDArray[np.int32], n: int, entity: int, goal: WalkGoal) -> bo
     return True
 
 
+@inlined
+def may_end(ends: NDArray[np.bool_], entity: int) -> bool:
+    """Whether a walk may end at an entity."""
+    return len(ends) == 0 or bool(ends[entity])
+
+
 @kernel
 def find_walks(
     graph: GraphArrays,
@@ -68,14 +78,17 @@ def find_walks(
     search: GroundingSearch,
     out: NDArray[np.int32],
 ) -> int:
-    """Write walks along `body`; return how many.
+    """Write walks along `body`; return how many. An empty body leads from the start to itself.
 
     Stops when the rows of `out` are full, or with what there is (if anything) after `most_tried` entities.
     """
     length, start, end = len(body), goal.start, goal.end
+    if length == 0:
+        out[0, 0] = start
+        return int(may_end(search.ends, start))
     n_walked = length if end < 0 else length - 1  # a step to a given end is looked up, not walked
     if n_walked == 0:
-        if length > 0 and has_edge(graph, start, int(body[0]), end):
+        if has_edge(graph, start, int(body[0]), end):
             out[0, 0], out[0, 1] = start, end
             return 1
         return 0
@@ -118,6 +131,8 @@ def find_walks(
             if not from_end and not has_edge(graph, entity, last_step, end):
                 continue
             out[n_found, length] = end
+        elif not may_end(search.ends, entity):
+            continue
         for position in range(n_walked + 1):
             out[n_found, position] = search.nodes[position]
         n_found += 1
@@ -229,7 +244,7 @@ def first_near_miss(
 ) -> tuple[int, int]:
     """Return the first of some rules that lacks one fact only, and which atom that is; (-1, -1) if none does.
 
-    `search.nodes` is then the path of its body. Of rules whose comparison `fails`, all atoms have to hold: what they
+    `search.nodes` is then the path of its body. Of rules whose condition `fails`, all atoms have to hold: what they
     lack comes after these. `walk` has a row for a body.
     """
     for i in range(len(lengths)):

@@ -122,8 +122,9 @@ def _orders_of_attributes(facts: DatasetFacts) -> Iterator[Suspect]:
         for row, suspicion, share, way in _breaking(own[rows], others[other_rows]):
             values = {first: float(own[rows][row]), second: float(others[other_rows][row])}
             texts = {name: attributes[name].format(value) for name, value in values.items()}
-            order = f"{first} {texts[first]} is {'above' if way < 0 else 'below'} {second} {texts[second]}"
-            reason = f"{order}; {first} is {'below' if way < 0 else 'above'} in {share:.1%} of {len(both):,}"
+            usual, unusual = _order_words(attributes[first])[:: -1 if way > 0 else 1]
+            order = f"{first} {texts[first]} is {unusual} {second} {texts[second]}"
+            reason = f"{order}; {first} is {usual} in {share:.1%} of {len(both):,}"
             name = _farther(attributes, values)
             yield Suspect(int(both[row]), name, values[name], suspicion, reason)
 
@@ -154,12 +155,17 @@ def _orders_along_relations(facts: DatasetFacts) -> Iterator[Suspect]:
                 chosen, other = ends if np.argmax(_distances(one, values[ends])) == 0 else ends[::-1]
                 is_above = values[chosen] > values[other]
                 shown = f"{names.get(vocabulary.entity_label(other))}, {one.format(float(values[other]))}"
-                usual = "below" if way < 0 else "above"
+                words = _order_words(one)
                 reason = (
-                    f"{'above' if is_above else 'below'} {shown}; along {label}, subjects are {usual} objects in "
+                    f"{words[int(is_above)]} {shown}; along {label}, subjects are {words[int(way > 0)]} objects in "
                     f"{share:.1%} of {len(pairs):,}"
                 )
                 yield Suspect(chosen, name, float(values[chosen]), suspicion, reason)
+
+
+def _order_words(attribute: Attribute) -> tuple[str, str]:
+    """Return what a smaller value is called, and a larger one."""
+    return ("before", "after") if attribute.kind is AttributeKind.DATE else ("below", "above")
 
 
 def _breaking(first: Floats, second: Floats) -> Iterator[tuple[int, float, float, int]]:
