@@ -186,17 +186,17 @@ def find_needed(
     n_relations, marked = graph.n_relations, np.ones(len(rules), np.bool_)
     relation_of = (rules.head % n_relations).astype(np.int32)
     while True:
-        found, is_split = rules.is_binary, False
+        needed, is_split = rules.is_binary, False
         for part in _parts(rules, relation_of, marked, n_relations):
             is_split |= part.constants is not None
             ranker = make_ranker(graph, rules.take(part.rows), ranking, block_connected=blocked)
             observer = Observer(ranker, least_support)
             for some in known:
                 listed = observer.best_rules(part.questions(some), BEST_RULES).rules
-                found[part.rows[listed[listed >= 0]]] = True
-        if not is_split or int(found.sum()) >= MUCH_OF * int(marked.sum()):
-            return found
-        marked = found
+                needed[part.rows[listed[listed >= 0]]] = True
+        if not is_split or int(needed.sum()) >= MUCH_OF * int(marked.sum()):
+            return needed
+        marked = needed
 
 
 @dataclass(frozen=True)

@@ -435,7 +435,7 @@ def find_facts(
         if protocol.block_connected:
             exclude_connected(graph, s, entity, candidates)
         walked = QueryState(0, s, 0, entity, protocol.object_identity, protocol.longest, -1, ANY_SCORE, -1)
-        n_ends, _ = fire_trie(graph, index, queries, walked, 0, -1, listing, 0)
+        n_ends, _, _ = fire_trie(graph, index, queries, walked, 0, -1, listing, 0)
         if n_ends > len(shelf.ends.candidates):
             stopped[AT.ends] = n_ends
             return
