@@ -165,6 +165,7 @@ LOOKS = """
 .theory table { border-collapse: collapse; width: 100%; font-size: 14px; margin-top: 8px; }
 .theory th { text-align: left; font-weight: 500; color: var(--dim); border-bottom: 1px solid var(--edge); }
 .theory th, .theory td { padding: 4px 12px 4px 0; vertical-align: top; overflow-wrap: anywhere; }
+.theory td:first-child { min-width: 7em; }
 .theory td.number { text-align: right; white-space: nowrap; }
 .theory td.share { white-space: nowrap; }
 .theory td a { color: inherit; }

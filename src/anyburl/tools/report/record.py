@@ -242,7 +242,11 @@ def opening_text(theory: Theory) -> str:
     rules = f"{counted(theory.n_rules, 'rule')} that were learned"
     if not laws:
         return f"{size} Of {rules}, none explains enough of a relation to be a law."
-    return f"{size} From {rules}, these {counted(laws, 'law')} tell most of it."
+    explained = sum(one.explained * one.n_facts / max(1, one.looked_at) for one in theory.relations)
+    n_facts = sum(one.n_facts for one in theory.relations)
+    share = "all" if explained == n_facts else f"about {chance(round(explained), n_facts)}"
+    explain = "this law explains" if laws == 1 else f"these {laws:,} laws explain"
+    return f"{size} From {rules}, {explain} {share} facts."
 
 
 class Line(NamedTuple):
