@@ -250,8 +250,8 @@ for name, file in COMMANDS.items():
     app.command(name=name, epilog=command.example)(run)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_given: bool) -> None:
+    if is_given:
         typer.echo(f"anyburl {__version__}")
         raise typer.Exit
 

@@ -320,8 +320,8 @@ def kept_calibration(
     if run is None or not (run / CALIBRATION).is_dir():
         return None
     key = key_of_calibration(ranker, dataset, seed, run, prepared)
-    found = load_calibration(run, key, dataset.vocabulary.n_relations)
-    return None if isinstance(found, str) else found
+    calibration = load_calibration(run, key, dataset.vocabulary.n_relations)
+    return None if isinstance(calibration, str) else calibration
 
 
 def key_of_calibration(

@@ -207,11 +207,11 @@ class AgentTools:
         top: Few = 10,
     ) -> Matches:
         """Find entities and relations by label or name; small typing errors are understood."""
-        found = self.explorer.search.find(text, kind=kind, top=top)
+        hits = self.explorer.search.find(text, kind=kind, top=top)
         return Matches(
             matches=[
                 Label(label=m.label, name=m.name, kind=m.kind, link=self._link(f"/{m.kind}", label=m.label))
-                for m in found
+                for m in hits
             ]
         )
 

@@ -164,8 +164,8 @@ class Wording:
         if not rule.length:
             return _sentence([*head])
         parts: list[Word] = [Word("If ")]
-        for place, part in enumerate(rule.parts):
-            parts += [*([Word(" and ")] if place else []), *self._part(part, letters)]
+        for number, part in enumerate(rule.parts):
+            parts += [*([Word(" and ")] if number else []), *self._part(part, letters)]
         return _sentence([*parts, Word(", then "), *head])
 
     def _short_rule(self, rule: Rule) -> Words | None:
