@@ -179,7 +179,7 @@ class _Summary:
             console.say(f"and {counted(len(self._counts) - N_RELATIONS_SHOWN, 'more relation')}", "dim")
 
 
-FAILED = 3  # the exit code where a check that was asked for failed
+FAILED = 3  # the exit code of a failed --fail-below or --fail-on
 SUFFIXES = (".tsv", ".csv", ".parquet", ".jsonl")
 N_SHOWN = 50
 STYLES = {"stated": "green", "supported": "green", "contradicted": "red", "unknown": "yellow"}

@@ -240,7 +240,7 @@ def _make(
 
 
 def _write_report(theory: Theory, html: Path | None, markdown: Path | None) -> list[Path]:
-    """Write the files that were asked for; return them."""
+    """Write the files of --html, --markdown and --out; return their paths."""
     from anyburl.base.writing import replace_text
     from anyburl.tools.report.files import theory_markdown
     from anyburl.tools.report.page import theory_html

@@ -304,7 +304,7 @@ def check_rules_output(path: Path) -> None:
 
 
 class RulesAndData:
-    """RULES and DATA of a command, made ready when they are asked for."""
+    """RULES and DATA of a command, loaded on first use."""
 
     def __init__(
         self,
@@ -356,7 +356,7 @@ class RulesAndData:
         completing: bool = False,
         seed: int = 0,
     ) -> Reasoner:
-        """Make RULES, or the run's snapshot `at` some seconds, ready to be asked; tune them if asked to."""
+        """Return a reasoner on RULES, or on the snapshot of the run `at` some seconds; train `tuned` if it is chosen."""
         from anyburl.reasoning.opening import BackendChoice, open_rules, open_run
         from anyburl.reasoning.reasoner import Reasoner
 

@@ -110,7 +110,7 @@ class Measuring:
 
 
 def learned_under_identity(rules: str) -> bool:
-    """Whether RULES were learned under object identity: a run folder says so."""
+    """Whether RULES were learned under object identity, which the options of a run folder say."""
     from anyburl.rules.run_folder import described_run
 
     folder = at_home(rules)
@@ -278,7 +278,7 @@ class ShownRules:
 
 
 def _kept(rules: str, filters: RuleFilters, n: int, names: NamesByLabel, at: float | None) -> ShownRules | None:
-    """Return the best rules of a large run from the small file that holds them, if they can be told from that."""
+    """Return the best rules of a large run from the small file that holds them, if the filters allow it."""
     from anyburl.rules.ruleset import RuleSet
     from anyburl.rules.run_folder import read_best
 

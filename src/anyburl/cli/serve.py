@@ -109,7 +109,7 @@ def make_explorer(
     rules = source.path.resolve()
     run = rules if rules.is_dir() else None
     beside = rules / "reviews.jsonl" if run else rules.with_name(f"{rules.name}.reviews.jsonl")
-    named = at_home(reviews).resolve() if reviews else beside  # only a link that somebody names is followed
+    named = at_home(reviews).resolve() if reviews else beside  # a link is followed only if it is given explicitly
     explorer = Explorer(reasoner, title=rules.name, run=run, reviews=named, background=background)
     explorer.reviews.latest()  # refuse at once what cannot be read
     return explorer

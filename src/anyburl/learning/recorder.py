@@ -325,7 +325,7 @@ class UpdateRecorder(Recorder):
         self._has_noted = True
 
     def _save_all(self, learner: Learner, rules: RuleSet) -> None:
-        """Write the rules, then replace the run by what was recorded; whatever else its folder holds is kept."""
+        """Write the rules, then replace the run by what was recorded; all other files of its folder are kept."""
         super()._save_all(learner, rules)
         update = self._compared_with(rules, learner.elapsed)
         place, unfinished = self._place.path.resolve(), self.run.path

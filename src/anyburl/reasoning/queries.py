@@ -44,7 +44,7 @@ class Query(NamedTuple):
 
     @property
     def given(self) -> str:
-        """The entity that is not asked for."""
+        """The entity that the question names."""
         entity = self.object if self.subject is None else self.subject
         assert entity is not None
         return entity
@@ -54,7 +54,7 @@ class Query(NamedTuple):
 
 
 def make_query(subject: str | None, relation: str, object: str | None) -> Query:
-    """Return a query; None, or a question mark, stands for what is asked."""
+    """Return a query; None, or a question mark, stands for the unknown entity."""
     subject, object = (None if entity == UNKNOWN else entity for entity in (subject, object))
     if (subject is None) == (object is None):
         given = f"{subject or UNKNOWN} {relation} {object or UNKNOWN}"

@@ -231,7 +231,7 @@ def recognise_times(source: str, reading: ReadOptions) -> bool:
             else:
                 names = first_fields(file, first_bytes(file, "facts", DataError))
     except AnyburlError:
-        return False  # whoever reads the data says what is wrong with it
+        return False  # the error is reported when the data is read
     if len(names) not in (4, 5):
         return False
     if usual_times(names):

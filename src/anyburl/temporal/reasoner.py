@@ -49,7 +49,7 @@ from anyburl.temporal.run import (
 
 MODES = dict(zip(AGGREGATIONS, (MIXTURE, MIXTURE, MAX, NOISY_OR), strict=True))
 """How kernels add up the rules of each aggregation."""
-N_FACTS = 10_000  # that `complete` returns at most, unless told otherwise
+N_FACTS = 10_000  # the default of `complete(top=...)`
 
 PathLike = str | os.PathLike[str]
 

@@ -391,7 +391,7 @@ class CancelledCallError(Exception):
 
 
 call_is_over: ContextVar[Event] = ContextVar("call_is_over")
-"""Set once nobody waits for the work of a call any more."""
+"""Set once the client has cancelled the call."""
 
 
 def stop_if_cancelled(_: int) -> None:

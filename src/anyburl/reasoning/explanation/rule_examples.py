@@ -177,7 +177,7 @@ class _Examiner:
         self._body = np.ascontiguousarray(body[body >= 0])
         subjects, objects = np.diff(graph.domain_offsets)[[self._relation, self._relation + graph.n_relations]]
         self._judged_by_subject = bool(subjects >= objects)
-        self.was_cut = False  # whether there are predictions that nobody looked at
+        self.was_cut = False  # whether some predictions were not looked at
 
     def examples(self, top: int, end: float, most: int | None) -> list[Example]:
         """Return facts of train that the rule predicts, until there are enough or time is up."""
