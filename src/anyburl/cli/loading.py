@@ -356,7 +356,7 @@ class RulesAndData:
         completing: bool = False,
         seed: int = 0,
     ) -> Reasoner:
-        """Return a reasoner on RULES, or on the snapshot of the run `at` some seconds; train `tuned` if it is chosen."""
+        """Return a reasoner on RULES, or on the run's snapshot `at` some seconds; train `tuned` if it is chosen."""
         from anyburl.reasoning.opening import BackendChoice, open_rules, open_run
         from anyburl.reasoning.reasoner import Reasoner
 
