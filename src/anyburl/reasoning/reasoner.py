@@ -22,10 +22,10 @@ from anyburl.data.dataset import SPLITS, Dataset, facts_in_order, load_dataset, 
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import held_by, split_bits, split_names
+from anyburl.learning.options import DistilKeywords, DistilOptions
 from anyburl.models.calibration import Calibration, save_calibration
 from anyburl.models.classifier import fit_classifier
 from anyburl.models.distilling.distil import Distilled, Watch, distil_ranker, unwatched
-from anyburl.models.options import DistilKeywords, DistilOptions
 from anyburl.models.tuned.listing import OtherModel
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Progress, Ranker
@@ -489,8 +489,8 @@ class Reasoner:
         does not grow with the number of facts, and there is always at least one frame. `progress` is called with the
         number of entities asked about.
         """
-        wanted = choose_options(CompleteOptions, options, keywords)
-        return complete_graph(self.judge, wanted, names=self.names, calibration=self.calibration, progress=progress)
+        chosen = choose_options(CompleteOptions, options, keywords)
+        return complete_graph(self.judge, chosen, names=self.names, calibration=self.calibration, progress=progress)
 
     def distil(
         self,

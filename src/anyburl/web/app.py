@@ -60,8 +60,20 @@ from anyburl.web.guard import (
     token_digest,
 )
 from anyburl.web.schemas import LIMITS, LONGEST_SEARCH, Text
-from anyburl.web.site import JSON, AnySite, CachedResponse, Context, E, Explored, Site, tagged_response, to_json
-from anyburl.web.templating import FOLDER, make_environment, url
+from anyburl.web.site import (
+    FOLDER,
+    JSON,
+    AnySite,
+    CachedResponse,
+    Context,
+    E,
+    Explored,
+    Site,
+    make_environment,
+    tagged_response,
+    to_json,
+    url,
+)
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -98,7 +110,7 @@ async def asset(request: Request, name: str) -> Response:
 
 @shared_pages.get("/favicon.ico")
 async def icon(request: Request) -> Response:
-    """Return the icon; browsers request it here without being told to."""
+    """Return the icon; browsers request it here by default."""
     return FILES["icon.svg"].response(request)
 
 
@@ -443,7 +455,7 @@ def _work(
 ) -> None:
     """Be a worker, until the process that started it ends it, or is gone."""
     share_heaps()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all: who started the workers ends them
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: the first one ends the workers
     parent = multiprocessing.parent_process()
     assert parent is not None
 
