@@ -51,6 +51,7 @@ class Lab:
     again: bool = False
     full: bool = False
     until: float = float("inf")  # on time.time(): no cell is begun after that
+    since: str = ""  # what was measured before this date counts as not measured
     data: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
 
@@ -61,6 +62,10 @@ class Lab:
     def wants(self, part: str) -> bool:
         """Whether a part of the experiment was asked for."""
         return not self.only or part in self.only
+
+    def is_old(self, stored: dict[str, Any]) -> bool:
+        """Whether stored results were measured before the date that was given."""
+        return bool(stored["machine"]["date"] < self.since)
 
     def seconds(self, paper: float) -> float:
         """Return the learning time that stands for `paper` seconds of the paper."""
@@ -86,7 +91,8 @@ class Cell:
         file = self.file(lab)
         if lab.again or not file.is_file():
             return True
-        return bool(json.loads(file.read_text("utf-8"))["asked"] != json.loads(json.dumps(self.asked)))
+        stored = json.loads(file.read_text("utf-8"))
+        return lab.is_old(stored) or bool(stored["asked"] != json.loads(json.dumps(self.asked)))
 
     def save(self, lab: Lab, results: Any) -> None:
         """Write the results with everything needed to judge them."""
@@ -133,6 +139,7 @@ def add_options(parser: argparse.ArgumentParser, parts: str) -> None:
     parser.add_argument("--data", default="", help="only these data sets, as a,b")
     parser.add_argument("--only", default="", help=f"only these parts, as a,b: {parts}" if parts else "not used here")
     parser.add_argument("--again", action="store_true", help="measure again what is stored; run folders are kept")
+    parser.add_argument("--since", default="", metavar="DATE", help="measure again what is older than DATE (UTC)")
     parser.add_argument("--full", action="store_true", help="ask all test queries where the default is a sample")
     parser.add_argument("--minutes", type=float, default=0, help="begin nothing after so many minutes (0: no bound)")
     parser.add_argument("--runs", type=Path, default=Path(tempfile.gettempdir()) / "anyburl-paper-runs")
@@ -144,7 +151,7 @@ def make_lab(chosen: argparse.Namespace) -> Lab:
     until = time.time() + 60 * chosen.minutes if chosen.minutes else float("inf")
     data, only = (tuple(filter(None, text.split(","))) for text in (chosen.data, chosen.only))
     places = chosen.results, chosen.runs
-    return Lab(*places, chosen.scale, chosen.seeds, chosen.again, chosen.full, until, data, only)
+    return Lab(*places, chosen.scale, chosen.seeds, chosen.again, chosen.full, until, chosen.since, data, only)
 
 
 def find_data(name: str) -> str:

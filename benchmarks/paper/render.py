@@ -12,13 +12,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from page import ablations, figure3, growth, inductive, peers, table1, table2, table3, table4, tuned
+from page import ablations, benchmarks, claims, figure3, growth, inductive, peers, table1, table2, table3, table4, tuned
 from page.cells import Cell, listed, load_cells
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parents[1] / "docs"
 EXPERIMENTS = ("table1", "table2", "table3", "table4", "figure3", "beyond")
 SECTIONS = {
+    "what the paper claims": claims.section,
     "Table 1": table1.section,
     "Table 2": table2.section,
     "Figure 3": figure3.section,
@@ -29,6 +30,9 @@ SECTIONS = {
     "growth": growth.section,
     "new entities": inductive.section,
     "with an embedding": tuned.section,
+    "forecasts": benchmarks.forecasts,
+    "promises": benchmarks.promises,
+    "few rules": benchmarks.distilled,
 }
 
 
@@ -59,7 +63,7 @@ def introduction(cells: dict[str, list[Cell]], published: dict[str, Any], missin
             *(measured(cells) if cells else ["Nothing has been measured yet.\n"]),
             *([f"Not measured yet: {listed(missing)}.\n"] if missing and cells else []),
             "To repeat the measurements, run `python benchmarks/paper/run_all.py --scale 0.01`; `--scale 1` uses the "
-            "paper's own times, and `--help` lists more options. Stored results are skipped.",
+            "paper's own times, `--since DATE` measures again what is older, and `--help` lists more options.",
         ]
     )
 

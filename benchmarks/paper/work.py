@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lab import Cell, Lab, digest, in_child, load, peak_memory_mb, sampled
+from lab import Cell, Lab, digest, in_child, load, machine, peak_memory_mb, sampled
 
 import anyburl
 from anyburl.learning.recorder import Recorder, run_learner
@@ -62,7 +62,9 @@ def learn_run(run: Run, lab: Lab) -> dict[str, Any]:
     folder = run.folder(lab)
     facts_file = folder / "facts.json"
     if facts_file.is_file():
-        return dict(json.loads(facts_file.read_text("utf-8")))
+        stored = dict(json.loads(facts_file.read_text("utf-8")))
+        if not lab.is_old(stored):
+            return stored
     shutil.rmtree(folder, ignore_errors=True)
     data = load(run.data)
     options = anyburl.LearnOptions(**run.options, preset="paper")
@@ -72,7 +74,11 @@ def learn_run(run: Run, lab: Lab) -> dict[str, Any]:
     if learner.stopped_by == "interrupt":
         raise KeyboardInterrupt
     rules = recorder.finish(learner)
-    facts = {**facts_of(learner, rules), "data": {"name": run.data, "fingerprint": data.fingerprint}}
+    facts = {
+        "machine": machine(),
+        **facts_of(learner, rules),
+        "data": {"name": run.data, "fingerprint": data.fingerprint},
+    }
     facts["spans"] = [[line["elapsed"], line["rules"]] for line in recorder.run.trace()]
     facts_file.write_text(json.dumps(facts), "utf-8")
     return facts
@@ -149,7 +155,7 @@ def curve(
         "points": points,
         "protocol": metrics.protocol,
         "sampled": None if asked is data else len(asked.split("test")),
-        "run": {name: value for name, value in facts.items() if name != "spans"},
+        "run": {name: value for name, value in facts.items() if name not in ("spans", "machine")},
     }
 
 
@@ -209,5 +215,5 @@ def measure(
         "elapsed": state_at(facts, evaluation.at)[0],
         "sampled": None if asked is data else len(asked.split("test")),
         "peak_memory_mb": peak_memory_mb(),
-        "run": {name: value for name, value in facts.items() if name != "spans"},
+        "run": {name: value for name, value in facts.items() if name not in ("spans", "machine")},
     }

@@ -35,20 +35,18 @@ if TYPE_CHECKING:
     from anyburl.data.vocabulary import Vocabulary
     from anyburl.graph.stored import build_index
     from anyburl.learning.learner import Learner, Span
-    from anyburl.learning.options import LearnOptions
+    from anyburl.learning.options import DistilOptions, LearnOptions, TemporalOptions
     from anyburl.learning.run import RunDirectory
     from anyburl.models.calibration import Calibration
     from anyburl.models.distilling.distil import Distilled
-    from anyburl.models.distilling.keeping import learn
-    from anyburl.models.distilling.options import DistilOptions
-    from anyburl.models.distilling.saving import left_out_rules
+    from anyburl.models.distilling.keeping import learn, left_out_rules
     from anyburl.ranking.options import RankOptions
     from anyburl.reasoning.completion.options import CompleteOptions
     from anyburl.reasoning.completion.promises import CalibrationReport
     from anyburl.reasoning.explanation.explain import Explanation
     from anyburl.reasoning.explanation.record import Reason
     from anyburl.reasoning.metrics import Metrics
-    from anyburl.reasoning.predicting import Answer, Answers
+    from anyburl.reasoning.queries import Answer, Answers
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.reasoning.shortcuts import distil, evaluate, explain, predict
     from anyburl.rules.difference import RuleDifference, diff
@@ -61,22 +59,20 @@ if TYPE_CHECKING:
     from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
     from anyburl.temporal.interpolation import TemporalInterpolator
     from anyburl.temporal.learner import TemporalLearner
-    from anyburl.temporal.options import TemporalOptions
     from anyburl.temporal.reasoner import TemporalReasoner
     from anyburl.temporal.rules import TemporalRules
     from anyburl.tools.doctor.examine import examine
     from anyburl.tools.doctor.findings import Finding, Report
-    from anyburl.tools.exporting import ExportReport, export_rules
     from anyburl.tools.options import DoctorOptions, ExportOptions, PublishOptions, ReportOptions
-    from anyburl.tools.publishing import plan_publishing, publish
+    from anyburl.tools.publishing import ExportReport, export_rules, plan_publishing, publish
     from anyburl.tools.report.files import write_theory
     from anyburl.tools.report.record import Theory
     from anyburl.tools.report.theory import make_theory
     from anyburl.tools.review import ReviewLog
 
 _HOMES = {
-    "Answer": "reasoning.predicting",
-    "Answers": "reasoning.predicting",
+    "Answer": "reasoning.queries",
+    "Answers": "reasoning.queries",
     "AnyburlError": "base.errors",
     "Atom": "rules.rule",
     "Calibration": "models.calibration",
@@ -85,12 +81,12 @@ _HOMES = {
     "CompleteOptions": "reasoning.completion.options",
     "DataError": "base.errors",
     "Dataset": "data.dataset",
-    "DistilOptions": "models.distilling.options",
+    "DistilOptions": "learning.options",
     "Distilled": "models.distilling.distil",
     "DoctorOptions": "tools.options",
     "Explanation": "reasoning.explanation.explain",
     "ExportOptions": "tools.options",
-    "ExportReport": "tools.exporting",
+    "ExportReport": "tools.publishing",
     "Finding": "tools.doctor.findings",
     "InvalidOptionError": "base.errors",
     "LearnOptions": "learning.options",
@@ -121,7 +117,7 @@ _HOMES = {
     "TemporalInterpolator": "temporal.interpolation",
     "TemporalLearner": "temporal.learner",
     "TemporalMetrics": "temporal.evaluation",
-    "TemporalOptions": "temporal.options",
+    "TemporalOptions": "learning.options",
     "TemporalReasoner": "temporal.reasoner",
     "TemporalRules": "temporal.rules",
     "Theory": "tools.report.record",
@@ -134,10 +130,10 @@ _HOMES = {
     "evaluate": "reasoning.shortcuts",
     "examine": "tools.doctor.examine",
     "explain": "reasoning.shortcuts",
-    "export_rules": "tools.exporting",
+    "export_rules": "tools.publishing",
     "format_rule": "rules.rule",
     "learn": "models.distilling.keeping",
-    "left_out_rules": "models.distilling.saving",
+    "left_out_rules": "models.distilling.keeping",
     "load_dataset": "data.dataset",
     "load_temporal_dataset": "temporal.facts",
     "make_theory": "tools.report.theory",

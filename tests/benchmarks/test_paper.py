@@ -148,3 +148,89 @@ def test_tables_say_where_a_sample_was_ranked_and_ablations_show_every_way(paper
     path.write_text(json.dumps({"command": "bench", "machine": MACHINE, "results": stored}), "utf-8")
     page = tuned.ablation(path)
     assert "| less |  | 0.3000 |" in page
+
+
+def test_claims_are_judged_by_the_cells(paper: Any, tmp_path: Path) -> None:
+    results = tmp_path / "cells"
+    store_main_results(results)
+    store_searches(results)
+    store_the_rest(results)
+    published = json.loads((FOLDER / "published.json").read_text("utf-8"))
+    page = paper("page.claims").section(results, published, tmp_path)
+    verdicts = {line.split(" | ")[0].removeprefix("| "): line.split(" | ")[2:] for line in page.splitlines()}
+    assert verdicts["With object identity, a tenth of the rules with high confidence remain above the thresholds."] == [
+        "holds",
+        "100 of 1000 rules remain (10.0 %) |",
+    ]
+    assert verdicts["Hits@1 rises from 73.9 to 93.8."][0] == "holds"  # 0.5 and 0.6, intervals of 0.01
+    early = verdicts["After 50 to 200 s, random is better than saturation 0.99."]
+    assert early[0] == "does not hold"  # saturation is stored 5 points higher in each run
+    assert early[1].startswith("-5.0 after 2 s (p =")
+    assert verdicts["In hits@1, AnyBURL is first or second on each data set."][0] == "does not hold"
+    assert "Of 9 claims, 5 hold and 4 do not hold." in page
+    assert not any("YAGO3-10, weighted with s x c" in claim for claim in verdicts)  # no cells of it
+
+
+def test_claims_without_cells_are_left_out(paper: Any, tmp_path: Path) -> None:
+    published = json.loads((FOLDER / "published.json").read_text("utf-8"))
+    assert paper("page.claims").section(tmp_path, published, tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "verdict"),
+    [
+        ([0.31, 0.32, 0.33], [0.11, 0.12, 0.13], "holds"),
+        ([0.11, 0.12, 0.13], [0.31, 0.32, 0.33], "does not hold"),
+        ([0.31, 0.12, 0.23], [0.21, 0.12, 0.33], "undecided"),
+        ([0.31], [0.11], "undecided"),
+    ],
+)
+def test_a_claim_is_undecided_within_the_spread(
+    paper: Any, tmp_path: Path, one: list[float], other: list[float], verdict: str
+) -> None:
+    for policy, values in (("random", one), ("saturation-0.99", other)):
+        for seed, value in enumerate(values):
+            points = [{"at": at, "elapsed": at, "hits@10": value} for at in (1, 2, 5)]
+            figures = {"points": points, "sampled": None, "run": RUN}
+            store(tmp_path, "figure3", f"literal-{policy}-{seed}", {"data": "YAGO3-10"}, figures)
+    claims = paper("page.claims")
+    finding = claims.above("random", "saturation-0.99", 0, 3)(claims.Evidence(tmp_path, {}))
+    assert finding[0] == verdict
+
+
+def test_what_is_older_than_the_date_is_measured_again(
+    paper: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = paper("lab")
+    store(tmp_path, "table1", "geo", {"data": "geo"}, {})  # measured in 2020
+    cell = lab.Cell("table1", "geo", {"data": "geo"})
+    assert not cell.is_due(lab.Lab(tmp_path, tmp_path))
+    assert cell.is_due(lab.Lab(tmp_path, tmp_path, since="2020-01-02"))
+    assert not cell.is_due(lab.Lab(tmp_path, tmp_path, since="2019-12-31"))
+
+    run_all, commands = paper("run_all"), []
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "old.json").write_text(json.dumps({"machine": MACHINE}))
+    monkeypatch.setattr(run_all, "HERE", tmp_path / "paper")
+    monkeypatch.setattr(run_all, "BENCHMARKS", {"old": "bench_old.py", "new": "bench_new.py FAST"})
+
+    class Done:
+        returncode = 1
+
+    def run(command: list[str], **how: Any) -> Done:
+        commands.append(command[1:])
+        return Done()
+
+    monkeypatch.setattr(run_all.subprocess, "run", run)
+    run_all.run_benchmarks(lab.Lab(tmp_path, tmp_path / "runs"))
+    assert commands == [[str(tmp_path / "bench_new.py"), "FAST"]]
+    run_all.run_benchmarks(lab.Lab(tmp_path, tmp_path / "runs", since="2020-01-02"))
+    assert [Path(command[0]).name for command in commands[1:]] == ["bench_old.py", "bench_new.py"]
+    (results / "old.json").write_text(json.dumps({"machine": {**MACHINE, "date": "2020-01-03 00:00"}}))
+    Done.returncode = 0
+    run_all.run_benchmarks(lab.Lab(tmp_path, tmp_path / "runs", since="2020-01-02"))
+    assert len(commands) == 5, "what was begun and failed is run again"
+    (results / "new.json").write_text(json.dumps({"machine": {**MACHINE, "date": "2020-01-03 00:00"}}))
+    run_all.run_benchmarks(lab.Lab(tmp_path, tmp_path / "runs", since="2020-01-02"))
+    assert len(commands) == 5, "what is new and ended is not"

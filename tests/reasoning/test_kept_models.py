@@ -25,7 +25,7 @@ from anyburl.reasoning import opening
 from anyburl.reasoning.metrics import METRICS, keep_metrics, read_metrics
 from anyburl.reasoning.opening import Front
 from anyburl.reasoning.prepared import CARD, PREPARED, Prepared
-from anyburl.rules.files.run_folder import RULES
+from anyburl.rules.run_folder import RULES
 
 USED = "using the tuned model kept in {run}"
 

@@ -14,9 +14,9 @@ from web_world import write_world
 
 import anyburl
 from anyburl.reasoning.reasoner import Reasoner
+from anyburl.tools.options import ServeOptions
 from anyburl.web.app import create_app
 from anyburl.web.explorer import Explorer, warm_up_explorer
-from anyburl.web.options import ServeOptions
 
 Serve = Callable[..., TestClient]
 
@@ -40,7 +40,7 @@ def compiled_templates() -> Iterator[None]:
     """Compile templates once: a page takes a tenth of a second to compile, and nearly every test makes an app."""
     with pytest.MonkeyPatch.context() as patch:
         environment = partial(Environment, bytecode_cache=CompiledTemplates())
-        patch.setattr("anyburl.web.templating.Environment", environment)
+        patch.setattr("anyburl.web.site.Environment", environment)
         yield
 
 

@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -26,34 +27,7 @@ from typer.core import TyperGroup
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, InvalidOptionError, OptionError, UnknownDataError, quoted
 from anyburl.base.files import at_home, is_text
-from anyburl.cli import (
-    calibrate,
-    check,
-    complete,
-    convert,
-    datasets,
-    demo,
-    diff,
-    distil,
-    doctor,
-    embed,
-    evaluate,
-    explain,
-    export,
-    index,
-    learn,
-    mcp,
-    plot,
-    predict,
-    prepare,
-    publish,
-    report,
-    rescore,
-    rules,
-    serve,
-    tune,
-)
-from anyburl.cli.arguments import is_given, with_flags, with_parameters
+from anyburl.cli.arguments import Command, is_given, with_flags, with_parameters
 from anyburl.cli.events import exhausted, lacks_descriptors, logged
 from anyburl.cli.loading import download_data_argument
 from anyburl.cli.notes import (
@@ -76,11 +50,11 @@ from anyburl.cli.temporal_runs import (
 )
 from anyburl.data.options import IGNORED, RECOGNISED, ReadOptions
 
-Command = Callable[..., None]
+Run = Callable[..., None]
 
-BY_DATA: Mapping[str, Command] = {"learn": learn_history, "doctor": examine_history}
+BY_DATA: Mapping[str, Run] = {"learn": learn_history, "doctor": examine_history}
 """The commands whose DATA tells."""
-BY_RUN: Mapping[str, Command] = {
+BY_RUN: Mapping[str, Run] = {
     "rules": show_temporal_rules,
     "evaluate": evaluate_history,
     "predict": predict_at,
@@ -92,7 +66,7 @@ BY_RUN: Mapping[str, Command] = {
 """The commands whose run folder tells."""
 
 
-def with_times(name: str, command: Command) -> Command:
+def with_times(name: str, command: Run) -> Run:
     """Return a command that also takes facts with times or temporal rules, if there is such a version of it."""
     timed = BY_DATA.get(name) or BY_RUN.get(name)
     if timed is None:
@@ -131,7 +105,7 @@ def _value(ctx: typer.Context, key: str, values: Mapping[str, Any], parameter: i
 
 def _has_times(name: str, subject: str, values: Mapping[str, Any]) -> bool:
     if name in BY_RUN or (name == "learn" and values.get("resume")):
-        from anyburl.rules.files.run_folder import is_temporal_run
+        from anyburl.rules.run_folder import is_temporal_run
 
         return is_temporal_run(at_home(subject))
     if values.get("data") is None:
@@ -241,38 +215,39 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
-MODULES = (
-    demo,
-    learn,
-    rules,
-    report,
-    evaluate,
-    predict,
-    explain,
-    complete,
-    publish,
-    serve,
-    mcp,
-    prepare,
-    distil,
-    tune,
-    embed,
-    calibrate,
-    check,
-    rescore,
-    diff,
-    convert,
-    export,
-    datasets,
-    doctor,
-    index,
-    plot,
-)
-LONG = (learn, evaluate, complete, prepare, distil, tune, embed, calibrate, rescore, doctor, index, report)
-for module in MODULES:
-    command = with_times(module.NAME, with_flags(module.command))
-    command = logged(module.NAME, command) if module in LONG else command
-    app.command(name=module.NAME, epilog=module.EXAMPLE)(command)
+COMMANDS = {
+    "demo": "demo",
+    "learn": "learn",
+    "rules": "rules",
+    "report": "export",
+    "evaluate": "evaluate",
+    "predict": "predict",
+    "explain": "predict",
+    "complete": "complete",
+    "publish": "export",
+    "serve": "serve",
+    "mcp": "serve",
+    "prepare": "models",
+    "distil": "rule_sets",
+    "tune": "models",
+    "embed": "models",
+    "calibrate": "models",
+    "check": "complete",
+    "rescore": "rule_sets",
+    "diff": "rule_sets",
+    "convert": "rule_sets",
+    "export": "export",
+    "datasets": "datasets",
+    "doctor": "datasets",
+    "index": "datasets",
+    "plot": "learn",
+}
+"""The commands in the order of `--help`, and the file of `cli` that has each."""
+for name, file in COMMANDS.items():
+    command: Command = getattr(import_module(f"anyburl.cli.{file}"), f"{name}_command")
+    run = with_times(name, with_flags(command.run))
+    run = logged(name, run) if command.takes_long else run
+    app.command(name=name, epilog=command.example)(run)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,13 +1,29 @@
-"""The options of `learn`."""
+"""Options of what is learned: rules, temporal rules and embeddings; and which rules are kept (`DistilOptions`).
+
+Imports no compiler: the command line takes its flags from here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from anyburl.base import checking
-from anyburl.base.checking import MOST_SECONDS, Options, choice, option, real, whole
+from anyburl.base.checking import (
+    MOST_KEPT,
+    MOST_SECONDS,
+    Options,
+    above_zero,
+    choice,
+    flag,
+    option,
+    real,
+    share,
+    threads_option,
+    whole,
+)
 from anyburl.base.errors import InvalidOptionError
 from anyburl.rules.types import MAX_LENGTH, PathProfile
 
@@ -238,3 +254,152 @@ class LearnOptions(Options):
             for cyclic in (True, False)
             if length <= (self.max_cyclic if cyclic else self.max_acyclic)
         )
+
+
+MODELS = ("none", "logit", "forest")
+STEPS = ("single", "multi")
+FILTERS = ("time", "static", "raw")
+TIES = ("realistic", "optimistic", "pessimistic")
+FORMS = ("pair", "constant", "hops", "popular")
+"""The forms of temporal rules, by their codes."""
+AGGREGATIONS = ("model", "sum", "max", "noisy-or")
+"""How the candidates of a question are ordered: by the model, by the mixture of all rules, or by pair rules alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemporalOptions(Options):
+    """How temporal rules are learned."""
+
+    rounds: int = option(3, whole, 0, 100, help="Rounds of sharing the credit for an answer among rules.")
+    constants: bool = option(True, flag, help="Learn rules with constants.")
+    hops: bool = option(True, flag, help="Learn rules of two hops.")
+    three_hops: int = option(
+        0, whole, 0, 100, help="Learn rules of three hops as well, over so many last facts of each entity on the way."
+    )
+    n_last: int = option(30, whole, 1, 1000, help="Facts of an entity that rules with constants look back on.")
+    oldest: int = option(30, whole, 1, help="Steps of the clock that rules with constants look back.")
+    n_first: int = option(10, whole, 1, 1000, help="Facts of an entity that rules of two hops start with.")
+    n_second: int = option(20, whole, 1, 1000, help="Facts of the entity in the middle that they go on with.")
+    min_support: int = option(2, whole, 1, help="Right cases that a rule with constants or hops needs.")
+    min_confidence: float = option(0.01, share, help="Confidence that a rule with constants needs.")
+    smoothing: float = option(20.0, real, 0, help="Cases added to the denominator of rules with constants or hops.")
+    model: str = option("forest", choice, MODELS, help="What orders the best candidates, fitted on the valid split")
+    fit_for: str = option("single", choice, STEPS, help="The steps for which weights and model are fitted")
+    candidates: int = option(100, whole, 1, 10_000, help="Candidates of a question that the model orders.")
+    recount: bool = option(True, flag, help="Count rules again with the valid split, after all else was fitted on it.")
+    seconds: float | None = option(
+        None, above_zero, help="Stop after so many seconds, with what was finished; pairs are always counted."
+    )
+    seed: int = option(0, whole, 0, help="Random seed of the model.")
+    threads: int | None = threads_option()
+
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+MOST_DIMENSIONS = 1 << 16
+UNFINISHED = "unfinished"
+"""What is kept of an unfinished training: options say that they may change when it is resumed."""
+
+_option = partial(option, panel="Training")
+
+
+class EmbedKeywords(TypedDict, total=False):
+    """The fields of `EmbedOptions` as keywords."""
+
+    rank: int
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    regularisation: float
+    relation_weight: float
+    patience: int
+    device: str
+    seed: int
+    threads: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedOptions(Options):
+    """How ComplEx is trained: on both queries of every triple of train, against all entities, with Adagrad.
+
+    Training ends after `epochs`, or once the MRR on a sample of valid has not risen for `patience` looks at it; the
+    best epoch is kept.
+    """
+
+    rank: int = _option(512, whole, 1, MOST_DIMENSIONS, help="Number of complex dimensions.")
+    epochs: int = _option(
+        100, whole, 1, MOST_KEPT, help="Maximum number of passes over the train split.", no_effect_on=(UNFINISHED,)
+    )
+    batch_size: int = _option(1000, whole, 1, MOST_KEPT, help="Triples per batch.")
+    learning_rate: float = _option(0.1, checking.above_zero, help="Learning rate of Adagrad.")
+    regularisation: float = _option(0.05, real, 0, help="Weight of the N3 regularisation.")
+    relation_weight: float = _option(1.0, real, 0, help="Weight of the relation prediction loss.")
+    patience: int = _option(
+        4,
+        whole,
+        1,
+        MOST_KEPT,
+        help="Stop after this many evaluations on valid without a better MRR.",
+        no_effect_on=(UNFINISHED,),
+    )
+    device: str = _option("auto", choice, DEVICES, help="Where to train", no_effect_on=(UNFINISHED,))
+    seed: int = _option(0, whole, 0, help="Seed of all random numbers.")
+    threads: int | None = checking.threads_option(no_effect_on=(UNFINISHED,))
+
+
+QUALITY = 0.98
+SIZE = "How many rules are kept"
+EVIDENCE = "What they are chosen by"
+
+
+class DistilKeywords(TypedDict, total=False):
+    """The fields of `DistilOptions` as keywords."""
+
+    rules: int | None
+    per_relation: int | None
+    quality: float | None
+    relations: tuple[str, ...] | None
+    facts: int | None
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistilOptions(Options):
+    """Options of distilling, checked on creation; without any size, `quality` is 0.98."""
+
+    rules: int | None = option(None, whole, 1, checking.MOST_KEPT, help="Keep this many rules.", panel=SIZE)
+    per_relation: int | None = option(
+        None, whole, 1, checking.MOST_KEPT, help="Keep at most this many rules for each relation.", panel=SIZE
+    )
+    quality: float | None = option(
+        None,
+        real,
+        0,
+        1,
+        help="Keep as few rules as rank held-out facts with this share of the MRR that all rules have.",
+        panel=SIZE,
+        shown={"show_default": f"{QUALITY:g}"},
+    )
+    relations: tuple[str, ...] | None = option(
+        None,
+        _relations,
+        help="Keep rules for these relations only.",
+        parse=checking.parse_texts,
+        metavar="A,B",
+        panel=SIZE,
+    )
+    facts: int | None = option(
+        None,
+        whole,
+        2,
+        help="Look at this many known facts: those of the valid split, then of train. Defaults to 32,000, and to more "
+        "where many rules are to be kept: 100,000 for 5,000 rules or more, 150,000 for 200,000.",
+        panel=EVIDENCE,
+    )
+    seed: int = option(0, whole, 0, help="Seed of the choice of facts.", panel=EVIDENCE)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rules is not None and self.quality is not None:
+            raise InvalidOptionError("quality", "left out when {rules} is given", self.quality)
+        if self.rules is None and self.per_relation is None and self.quality is None:
+            object.__setattr__(self, "quality", QUALITY)

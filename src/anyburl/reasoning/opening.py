@@ -45,8 +45,8 @@ from anyburl.reasoning.prepared import (
     remembers_its_data,
     write_prepared,
 )
-from anyburl.rules.files.run_folder import RULES, described_run
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import RULES, described_run
 
 Watch = Callable[[str, str], AbstractContextManager[object]]
 """Called with what is about to be done, and how to report that it was; returns a context for its duration."""

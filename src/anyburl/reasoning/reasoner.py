@@ -22,10 +22,10 @@ from anyburl.data.dataset import SPLITS, Dataset, facts_in_order, load_dataset, 
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import held_by, split_bits, split_names
+from anyburl.learning.options import DistilKeywords, DistilOptions
 from anyburl.models.calibration import Calibration, save_calibration
 from anyburl.models.classifier import fit_classifier
 from anyburl.models.distilling.distil import Distilled, Watch, distil_ranker, unwatched
-from anyburl.models.distilling.options import DistilKeywords, DistilOptions
 from anyburl.models.tuned.listing import OtherModel
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Progress, Ranker
@@ -56,10 +56,19 @@ from anyburl.reasoning.opening import (
     open_run,
     with_fallback,
 )
-from anyburl.reasoning.predicting import Answer, AnswerFrames, Answers, answer_columns
-from anyburl.reasoning.queries import QueryIds, encode_entity, encode_queries, encode_query, make_query
-from anyburl.rules.files.run_folder import described_run
+from anyburl.reasoning.queries import (
+    Answer,
+    AnswerFrames,
+    Answers,
+    QueryIds,
+    answer_columns,
+    encode_entity,
+    encode_queries,
+    encode_query,
+    make_query,
+)
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import described_run
 
 PathLike = str | os.PathLike[str]
 

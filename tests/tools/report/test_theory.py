@@ -85,6 +85,8 @@ def test_relations_have_names_of_their_own() -> None:
         "/people/person/spouse_s": "spouse",
         "/a/b/won./c/d/prize": "prize (won)",
         "/a/b/held./c/d/prize": "prize (held)",
+        "/a/actor/roles./c/d/film": "film (actor: roles)",
+        "/a/singer/roles./c/d/film": "film (singer: roles)",
         "in_state": "in state",
     }
     assert unique_names(list(named), Names()) == named
@@ -158,6 +160,15 @@ def test_a_theory_is_json(theory: Theory) -> None:
     assert (told["data"], told["facts"], told["rules"]) == ("village", 76, theory.n_rules)
     assert {"from": "married_to", "to": "married_to", "idea": "symmetric", "facts": 24} in told["links"]
     assert {one["relation"] for one in told["relations"]} == {"married_to", "city", "language"}
+
+
+def test_the_opening_says_how_much_the_laws_explain(theory: Theory) -> None:
+    sizes = [(one.explained, one.looked_at, one.n_facts) for one in theory.relations]
+    assert all(looked_at == n_facts for _, looked_at, n_facts in sizes)
+    explained = sum(one.explained for one in theory.relations)
+    assert 0.5 < explained / 76 < 0.95
+    end = f"these {len(theory.laws)} laws explain about {round(10 * explained / 76)} of 10 facts."
+    assert opening_text(theory).endswith(end)
 
 
 def test_a_report_without_laws_says_so(theory: Theory) -> None:

@@ -271,8 +271,8 @@ def _names_of(label: str, names: Names) -> tuple[str, str, str, str]:
     if len(steps) == 1:
         return last, f"{kind} {last}".strip(), label, label
     before = steps[0][-1]
-    name = last if last == before else f"{last} ({before})"
-    return last, name, f"{kind}: {name}", f"{last} ({before}, {steps[-1][-2] if len(steps[-1]) > 1 else kind})"
+    name, longer = (last, f"{last} ({kind})") if last == before else (f"{last} ({before})", f"{last} ({kind}: {before})")
+    return last, name, longer, f"{last} ({before}, {steps[-1][-2] if len(steps[-1]) > 1 else kind})"
 
 
 def _spoken(word: str) -> str:
