@@ -121,7 +121,7 @@ class Setting:
 
     def run(self, data: Any) -> Path:
         """Return the run on the data; it is learned when it is first asked for."""
-        run = self.scratch / f"{self.name}-run-{self.seed}-{self.learning['seconds']:g}"
+        run: Path = self.scratch / f"{self.name}-run-{self.seed}-{self.learning['seconds']:g}"
         if not run.is_dir():
             anyburl.learn(data, seed=self.seed, out=run, keep="all", **self.learning)
         return run

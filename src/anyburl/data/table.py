@@ -231,7 +231,7 @@ def fits_one_number(n_entities: int, n_relations: int) -> bool:
     return n_entities * n_relations * n_entities < 2**63
 
 
-def packed(columns: Sequence[Ids], n_entities: int, n_relations: int) -> NDArray[np.int64]:
+def packed(columns: Sequence[Ids | NDArray[np.int64]], n_entities: int, n_relations: int) -> NDArray[np.int64]:
     """Return one number per triple, in the order of the triples."""
     subjects, relations, objects = columns
     keys: NDArray[np.int64] = subjects.astype(np.int64)

@@ -197,7 +197,7 @@ def _disjoint(subjects: Ints, relations: Ints, objects: Ints, chosen: Bools, n_e
 
 def fact_keys(triples: NDArray[np.int32] | Ints, n_entities: int, n_relations: int) -> Ints:
     """Return one number for each fact."""
-    return packed(triples.T, n_entities, n_relations)
+    return packed(tuple(triples.T), n_entities, n_relations)
 
 
 @dataclass(frozen=True)
