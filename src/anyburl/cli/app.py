@@ -112,7 +112,7 @@ def _has_times(name: str, subject: str, values: Mapping[str, Any]) -> bool:
         return False
     from anyburl.temporal.facts import recognise_times
 
-    with suppress(UnknownDataError):  # who loads it says so
+    with suppress(UnknownDataError):  # reported when it is loaded
         download_data_argument(subject, note_console(quiet=values["quiet"]))
     time = values.get("time")
     reading = ReadOptions(
@@ -149,7 +149,7 @@ class AnyburlGroup(TyperGroup):
         return super().resolve_command(ctx, _with_column_of_times(args))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the command; turn exceptions into a sentence and an exit code."""
         try:
             if (sentence := lacks_descriptors()) is not None:
                 _fail(sentence, INTERNAL_ERROR, None)
@@ -250,8 +250,8 @@ for name, file in COMMANDS.items():
     app.command(name=name, epilog=command.example)(run)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_given: bool) -> None:
+    if is_given:
         typer.echo(f"anyburl {__version__}")
         raise typer.Exit
 
@@ -272,7 +272,7 @@ def main() -> None:
     """Run the command line: the entry point `anyburl`."""
     prepare_streams()
     handle_signals(leave)
-    warnings.filterwarnings("ignore", "Polars binary is missing")  # for want of memory, which is told in a sentence
+    warnings.filterwarnings("ignore", "Polars binary is missing")  # out of memory: reported in one sentence
     command = typer.main.get_command(app)
     sys.unraisablehook = raise_again
     handle_signals(signal.default_int_handler)

@@ -489,8 +489,8 @@ class Reasoner:
         does not grow with the number of facts, and there is always at least one frame. `progress` is called with the
         number of entities asked about.
         """
-        wanted = choose_options(CompleteOptions, options, keywords)
-        return complete_graph(self.judge, wanted, names=self.names, calibration=self.calibration, progress=progress)
+        chosen = choose_options(CompleteOptions, options, keywords)
+        return complete_graph(self.judge, chosen, names=self.names, calibration=self.calibration, progress=progress)
 
     def distil(
         self,
