@@ -1,4 +1,4 @@
-"""Policies, which give each core a profile for the next span (paper, sections 3.2, 3.3), and rewards, which they follow.
+"""Policies give each core a profile for the next span (paper, sections 3.2 and 3.3); rewards are what they follow.
 
 A policy reads what happened in earlier spans, by profile (`SpanRecord`), as traces and displays do. A reward is what a
 set of new rules is worth (paper, section 3.3).
