@@ -1,8 +1,6 @@
-"""Turns ranks into metrics.
+"""`Metrics`: what ranks amount to, shown in notebooks, and kept with a run as lines of `metrics.jsonl`.
 
-Metrics for notebooks.
-
-Metrics kept with a run: one line of `metrics.jsonl` per evaluation of its rules or of a snapshot.
+A run has a line for each evaluation of its rules or of a snapshot.
 """
 
 from __future__ import annotations
