@@ -17,6 +17,8 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -26,33 +28,6 @@ from typer.core import TyperGroup
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, InvalidOptionError, OptionError, UnknownDataError, quoted
 from anyburl.base.files import at_home, is_text
-from anyburl.cli import (
-    calibrate,
-    check,
-    complete,
-    convert,
-    datasets,
-    demo,
-    diff,
-    distil,
-    doctor,
-    embed,
-    evaluate,
-    explain,
-    export,
-    index,
-    learn,
-    mcp,
-    plot,
-    predict,
-    prepare,
-    publish,
-    report,
-    rescore,
-    rules,
-    serve,
-    tune,
-)
 from anyburl.cli.arguments import is_given, with_flags, with_parameters
 from anyburl.cli.events import exhausted, lacks_descriptors, logged
 from anyburl.cli.loading import download_data_argument
@@ -233,46 +208,66 @@ class AnyburlGroup(TyperGroup):
         return code
 
 
-app = typer.Typer(
-    name="anyburl",
-    cls=AnyburlGroup,
-    help="Learn rules from a knowledge graph, then predict and explain facts with them.",
-    epilog="Start here:  anyburl demo\n\nYour own data:  anyburl learn DATA --out RUN, then anyburl evaluate RUN",
-    context_settings={"help_option_names": ["--help", "-h"]},
-    pretty_exceptions_enable=False,
+COMMANDS = (
+    "demo",
+    "learn",
+    "rules",
+    "report",
+    "evaluate",
+    "predict",
+    "explain",
+    "complete",
+    "publish",
+    "serve",
+    "mcp",
+    "prepare",
+    "distil",
+    "tune",
+    "embed",
+    "calibrate",
+    "check",
+    "rescore",
+    "diff",
+    "convert",
+    "export",
+    "datasets",
+    "doctor",
+    "index",
+    "plot",
 )
-MODULES = (
-    demo,
-    learn,
-    rules,
-    report,
-    evaluate,
-    predict,
-    explain,
-    complete,
-    publish,
-    serve,
-    mcp,
-    prepare,
-    distil,
-    tune,
-    embed,
-    calibrate,
-    check,
-    rescore,
-    diff,
-    convert,
-    export,
-    datasets,
-    doctor,
-    index,
-    plot,
-)
-LONG = (learn, evaluate, complete, prepare, distil, tune, embed, calibrate, rescore, doctor, index, report)
-for module in MODULES:
-    command = with_times(module.NAME, with_flags(module.command))
-    command = logged(module.NAME, command) if module in LONG else command
-    app.command(name=module.NAME, epilog=module.EXAMPLE)(command)
+"""The modules of commands, in the order of `--help`."""
+LONG = {
+    *("learn", "evaluate", "complete", "prepare", "distil", "tune", "embed", "calibrate", "rescore", "doctor"),
+    *("index", "report"),
+}
+"""Commands that write a log."""
+
+
+def command_line(names: Sequence[str] = COMMANDS) -> typer.Typer:
+    """Return the command line with these commands."""
+    made = typer.Typer(
+        name="anyburl",
+        cls=AnyburlGroup,
+        help="Learn rules from a knowledge graph, then predict and explain facts with them.",
+        epilog="Start here:  anyburl demo\n\nYour own data:  anyburl learn DATA --out RUN, then anyburl evaluate RUN",
+        context_settings={"help_option_names": ["--help", "-h"]},
+        pretty_exceptions_enable=False,
+    )
+    made.callback(invoke_without_command=True)(_start)
+    for name in names:
+        module = import_module(f"anyburl.cli.{name}")
+        command = with_times(name, with_flags(module.command))
+        command = logged(name, command) if name in LONG else command
+        made.command(name=name, epilog=module.EXAMPLE)(command)
+    return made
+
+
+@cache
+def __getattr__(name: str) -> typer.Typer:
+    """Return `app`, which has all commands, when it is used: to run one, no other is needed."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return command_line()
 
 
 def _show_version(wanted: bool) -> None:
@@ -281,7 +276,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def _start(
     ctx: typer.Context,
     version: Annotated[
@@ -298,7 +292,8 @@ def main() -> None:
     prepare_streams()
     handle_signals(leave)
     warnings.filterwarnings("ignore", "Polars binary is missing")  # for want of memory, which is told in a sentence
-    command = typer.main.get_command(app)
+    named = sys.argv[1:2]
+    command = typer.main.get_command(command_line(named) if {*named} <= {*COMMANDS} and named else __getattr__("app"))
     sys.unraisablehook = raise_again
     handle_signals(signal.default_int_handler)
     try:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from anyburl.data.names import Names
     from anyburl.reasoning.completion.promises import CalibrationReport
 
-NAME = "calibrate"
 EXAMPLE = "Example:  anyburl calibrate runs/geo --plot geo.png"
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from anyburl.data.names import Names
 
-NAME = "check"
 FAILED = 3  # the exit code where a check that was asked for failed
 EXAMPLE = (
     "Example:  anyburl check extracted.tsv --run runs/geo --out checked.csv\n\n"

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from anyburl.reasoning.completion.files import FactFile, FactStream
     from anyburl.reasoning.reasoner import Reasoner
 
-NAME = "complete"
 EXAMPLE = (
     "Example:  anyburl complete runs/geo --out missing.tsv --min-score 0.5 --reasons\n\n"
     "The best of each relation:  anyburl complete runs/geo --out missing.parquet --top 10"

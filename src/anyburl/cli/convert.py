@@ -12,7 +12,6 @@ from anyburl.cli.arguments import At, Escaped, Json, Quiet, Rules, UnusedSeed, U
 from anyburl.cli.loading import check_rules_output, read_rules_argument
 from anyburl.cli.notes import Slow, note_console, print_json, result_console
 
-NAME = "convert"
 EXAMPLE = "Example:  anyburl convert runs/geo rules.txt.gz"
 
 

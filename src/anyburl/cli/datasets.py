@@ -22,7 +22,6 @@ from anyburl.data.options import ReadOptions
 if TYPE_CHECKING:
     from anyburl.data.catalogue import DatasetEntry
 
-NAME = "datasets"
 EXAMPLE = "Example:  anyburl datasets get WN18RR\n\nYour own folder of data sets:  ANYBURL_DATA=~/data anyburl datasets"
 ACTIONS = ("list", "get")
 COLUMNS = ("name", "state", "train", "valid", "test", "entities", "relations", "licence", "description")

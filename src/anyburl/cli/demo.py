@@ -174,7 +174,6 @@ def show(showcase: Showcase | None, n_facts: int, out: PlainConsole) -> None:
         print_whole(to_tree(explanation))
 
 
-NAME = "demo"
 EXAMPLE = "Example:  anyburl demo --seconds 10 --out runs/demo"
 DATA = "geo"
 N_SHOWN = 5

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from anyburl.data.names import Names
     from anyburl.rules.difference import RuleDifference
 
-NAME = "diff"
 EXAMPLE = "Example:  anyburl diff yesterday runs/geo --top 10"
 HEADINGS = {
     "gone": "rules gone, the most valuable",

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 FOR_MODELS = "noisy-or-top:10"
 """Whose rules a model is given: it looks at several of each answer."""
-NAME = "distil"
 EXAMPLE = "Example:  anyburl distil runs/geo --out runs/small --rules 100, then anyburl rules runs/small --sort worth"
 
 

@@ -22,7 +22,6 @@ from anyburl.tools.options import CHECKS, RULES, TIME_CHECKS, DoctorOptions, che
 if TYPE_CHECKING:
     from anyburl.tools.doctor.findings import Report
 
-NAME = "doctor"
 EXAMPLE = (
     "Example:  anyburl doctor geo --html report.html\n\n"
     "In a pipeline:  anyburl doctor data/mine --no-rules --quiet --fail-on leakage,unseen"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from anyburl.data.dataset import Dataset
     from anyburl.models.embedding import Epoch
 
-NAME = "embed"
 EXAMPLE = "Example:  anyburl embed --out runs/geo, then anyburl evaluate runs/geo --aggregation hybrid"
 
 

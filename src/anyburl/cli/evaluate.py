@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from anyburl.reasoning.metrics import Metrics
     from anyburl.reasoning.reasoner import Reasoner
 
-NAME = "evaluate"
 EXAMPLE = (
     "Example:  anyburl evaluate runs/geo --aggregation noisy-or-top:5\n\n"
     "Quality over time:  anyburl evaluate runs/geo --at 10,50,100"

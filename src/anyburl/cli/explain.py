@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from anyburl.data.names import Names as NamesByLabel
     from anyburl.reasoning.explanation.explain import Explanation
 
-NAME = "explain"
 EXAMPLE = "Example:  anyburl explain runs/geo Aalborg time_zone Europe/Copenhagen --html why.html"
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from anyburl.rules.ruleset import RuleSet
     from anyburl.tools.exporting import ExportReport
 
-NAME = "export"
 EXAMPLE = (
     "Example:  anyburl export runs/geo rules.rq --min-confidence 0.8 --min-support 10\n\n"
     "A table of predictions:  anyburl export runs/geo rules.sql --insert --top 100"

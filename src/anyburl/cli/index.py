@@ -20,7 +20,6 @@ from anyburl.data.options import ReadOptions
 if TYPE_CHECKING:
     from anyburl.data.stored import IndexCard
 
-NAME = "index"
 EXAMPLE = "Example:  anyburl index big.tsv.gz --out big.index, then anyburl learn big.index --out runs/big"
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from anyburl.learning.learner import Learner
     from anyburl.learning.recorder import Recorder, Update
 
-NAME = "learn"
 EXAMPLE = (
     "Example:  anyburl learn geo --seconds 10 --out runs/geo\n\n"
     "Continue a run:  anyburl learn --out runs/geo --resume --seconds 60"

@@ -16,7 +16,6 @@ from anyburl.cli.notes import print_json
 from anyburl.cli.serve import INTERRUPTED, check_aggregation, compile_pages, listening, make_explorer
 from anyburl.web.options import ServeOptions
 
-NAME = "mcp"
 EXAMPLE = (
     "Example:  anyburl mcp runs/geo\n\n"
     "Over HTTP, beside the explorer:  ANYBURL_TOKEN=secret-token anyburl mcp runs/geo --http --port 8080"

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     Draw = Callable[[Axes], Axes]
 
-NAME = "plot"
 EXAMPLE = (
     "Example:  anyburl plot runs/geo --out geo.png\n\n"
     "Compare policies:  anyburl plot runs/weighted runs/random --what anytime --out pictures"

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from anyburl.reasoning.queries import Query, QueryIds
     from anyburl.reasoning.reasoner import Reasoner
 
-NAME = "predict"
 EXAMPLE = (
     "Example:  anyburl predict runs/geo France official_language '?' --explain\n\n"
     "Many queries:  anyburl predict runs/geo --queries queries.tsv > answers.tsv\n\n"

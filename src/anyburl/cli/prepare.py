@@ -11,7 +11,6 @@ from anyburl.cli.asking import RulesAndData
 from anyburl.cli.loading import load_rules_argument, require_run
 from anyburl.cli.notes import note_console, print_json, result_console
 
-NAME = "prepare"
 EXAMPLE = "Example:  anyburl prepare runs/geo, then anyburl predict runs/geo France official_language '?'"
 
 

@@ -17,7 +17,6 @@ from anyburl.tools.options import PublishOptions
 if TYPE_CHECKING:
     from anyburl.tools.publishing import Plan
 
-NAME = "publish"
 EXAMPLE = (
     "Example:  anyburl publish missing.tsv sparql:http://localhost:3030/graph/update --graph http://example.org/new\n\n"
     "Into a table:  anyburl publish missing.parquet postgresql://localhost/graphs#predicted --write\n\n"

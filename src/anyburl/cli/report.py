@@ -19,7 +19,6 @@ from anyburl.tools.options import ReportOptions
 if TYPE_CHECKING:
     from anyburl.tools.report.record import Theory
 
-NAME = "report"
 EXAMPLE = "Example:  anyburl report runs/geo --html theory.html"
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from anyburl.data.table import TripleTable
     from anyburl.rules.ruleset import RuleSet
 
-NAME = "rescore"
 EXAMPLE = "Example:  anyburl rescore rules.txt --data geo --exact --out rescored.txt"
 
 

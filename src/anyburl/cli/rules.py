@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from anyburl.data.names import Names as NamesByLabel
     from anyburl.rules.ruleset import RuleSet
 
-NAME = "rules"
 EXAMPLE = "Example:  anyburl rules runs/geo --relation official_language --type B --top 10"
 LOOKED_AT = 4  # rules for each that is shown, to find those that say nearly the same
 MOST_FOLDED = 250  # rules shown: longer lists are for machines

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from anyburl.web.background import Background
     from anyburl.web.explorer import Explorer
 
-NAME = "serve"
 EXAMPLE = "Example:  anyburl serve runs/geo --port 8080"
 INTERRUPTED = 130
 MOST_WORKERS = 256

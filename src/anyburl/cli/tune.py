@@ -9,7 +9,6 @@ from anyburl.cli.asking import AskingOptions
 from anyburl.cli.loading import require_run
 from anyburl.cli.notes import print_json, result_console
 
-NAME = "tune"
 EXAMPLE = "Example:  anyburl tune runs/geo, then anyburl evaluate runs/geo --aggregation tuned"
 
 

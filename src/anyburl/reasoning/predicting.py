@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -14,15 +15,17 @@ from numpy.typing import NDArray
 from anyburl.base import checking
 from anyburl.data.dataset import Dataset
 from anyburl.graph.build import all_known_answers, held_by, split_names
-from anyburl.models.tuned.listing import TOP_K
+from anyburl.models.tuned.observations import TOP_K
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.index import shown_scores
 from anyburl.ranking.ranker import Progress, Ranker
-from anyburl.reasoning.explanation.explain import Explanation
 from anyburl.reasoning.explanation.record import Fact, Reason
 from anyburl.reasoning.queries import QueryIds
 from anyburl.rules.labels import RuleTexts
 from anyburl.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from anyburl.reasoning.explanation.explain import Explanation
 
 ANSWERS_AT_A_TIME = 1 << 18
 FEWEST_QUESTIONS, MOST_QUESTIONS = 64, 4096  # at a time
