@@ -23,13 +23,12 @@ from typing import Any
 import numpy as np
 
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.temporal.arrays import N_FREQUENCY
-from anyburl.temporal.calibration import calibration_error, scored_candidates
 from anyburl.temporal.clock import Clock
 from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
+from anyburl.temporal.kernel_bodies import N_FREQUENCY
 from anyburl.temporal.learner import TemporalLearner
-from anyburl.temporal.reasoner import TemporalReasoner
-from anyburl.temporal.warmup import warm_up_temporal
+from anyburl.temporal.reasoner import TemporalReasoner, warm_up_temporal
+from anyburl.temporal.run import calibration_error, scored_candidates
 from common import HERE, peak_memory_mb, save, shared, timed
 
 TOLERANCE = 1e-9  # of scores: sums in another order differ by less

@@ -11,9 +11,9 @@ import sys
 
 from anyburl import LearnOptions, TripleTable, learn, rescore
 from anyburl.graph.build import on_tiny_table
-from anyburl.learning.engines.threads import warm_up_learning
-from anyburl.reasoning.warmup import warm_up_distilling
-from anyburl.temporal.warmup import warm_up_temporal
+from anyburl.learning.threads import warm_up_learning
+from anyburl.reasoning.shortcuts import warm_up_distilling
+from anyburl.temporal.reasoner import warm_up_temporal
 from anyburl.tools.report.theory import warm_up_report
 from anyburl.web.explorer import warm_up_explorer
 

@@ -62,7 +62,7 @@ MODULES = {
             *("-k", f"not ({' or '.join(SLOW)})"),
         ],
     ),
-    "reach": ("bodies/kernel_reach.py", ["tests/bodies/test_reach.py"]),
+    "reach": ("bodies/kernel_ends.py", ["tests/bodies/test_reach.py"]),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from anyburl.base import rng
 from anyburl.base.jit import kernel
 from anyburl.bodies import kernel as harvesting
-from anyburl.bodies import kernel_reach
+from anyburl.bodies import kernel_ends
 from anyburl.bodies.arrays import Batch
 from anyburl.graph import kernel as graphs
 
@@ -74,7 +74,7 @@ def reach(
     clock: Any,
     limit: Any,
 ) -> Any:
-    return kernel_reach.reach(graph, body, length, start, extra, object_identity, levels, clock, limit)
+    return kernel_ends.reach(graph, body, length, start, extra, object_identity, levels, clock, limit)
 
 
 @kernel

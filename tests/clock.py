@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-CLOCKS = ("anyburl.learning.learner.time", "anyburl.learning.engines.threads.time")
+CLOCKS = ("anyburl.learning.learner.time", "anyburl.learning.threads.time")
 """Where learning looks at the clock."""
 
 

@@ -22,7 +22,7 @@ from anyburl.bodies.arrays import (
 )
 from anyburl.bodies.kernel import harvest
 from anyburl.bodies.paths import make_bodies
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from reference.graph import Body, mirror
 from reference.scoring import Rule
 

@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from anyburl.data import TripleTable, Vocabulary
-from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import build_graph, with_loops
+from anyburl.graph.kernel import GraphArrays
 from strategies import SmallGraph
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")

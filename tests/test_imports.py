@@ -34,7 +34,7 @@ UNSTABLE = {"collect_batches", "read_lines", "register_io_source", "scan_lines",
 """What Polars calls unstable and we have a use for."""
 
 
-IMPORT_WHEN_USED = {"reasoning/opening.py", "reasoning/predicting.py", "reasoning/reasoner.py"}
+IMPORT_WHEN_USED = {"reasoning/opening.py", "reasoning/queries.py", "reasoning/reasoner.py"}
 """What every question to rules passes: what only some need, such as models, is a third of what they would import."""
 
 

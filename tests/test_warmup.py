@@ -11,7 +11,7 @@ import pytest
 from anyburl import LearnOptions, TripleTable
 from anyburl.base.jit import compiling, kernel
 from anyburl.graph.build import MANY_RELATIONS, build_graph, on_tiny_table, tiny_table
-from anyburl.learning.engines.threads import TinyRun, warm_up_learning
+from anyburl.learning.threads import TinyRun, warm_up_learning
 from kernels import INTERPRETED
 
 WITHIN_A_RUN = """
@@ -20,7 +20,7 @@ import sys
 import anyburl
 import numpy as np
 from anyburl.data.attributes import Attribute, AttributeKind, Attributes
-from anyburl.learning.engines.threads import warm_up_learning
+from anyburl.learning.threads import warm_up_learning
 from numba.core.dispatcher import Dispatcher
 
 def kernels():
@@ -81,7 +81,7 @@ def test_the_work_of_a_stage_is_done_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_runs_that_need_the_same_kernels_share_their_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     works: list[object] = []
-    monkeypatch.setattr("anyburl.learning.engines.threads.on_tiny_table", lambda work, n_relations: works.append(work))
+    monkeypatch.setattr("anyburl.learning.threads.on_tiny_table", lambda work, n_relations: works.append(work))
     for options in ({}, {"max_cyclic": 7, "seed": 3}, {"max_acyclic": 0}, {"heads": "sampled"}, {"max_cyclic": 1}):
         warm_up_learning(LearnOptions(**options), 1)  # type: ignore[arg-type]
     assert works == [

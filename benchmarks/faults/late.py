@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from anyburl.rules.files.run_folder import read_trace
+from anyburl.rules.run_folder import read_trace
 from faults import opening
 from faults.jobs import Job
 from faults.kills import look

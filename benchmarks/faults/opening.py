@@ -12,7 +12,7 @@ from anyburl import RuleSet, load_dataset
 from anyburl.models.embedding import read_arrays
 from anyburl.reasoning.metrics import read_metrics
 from anyburl.reasoning.prepared import open_prepared
-from anyburl.rules.files.run_folder import read_run, read_trace
+from anyburl.rules.run_folder import read_run, read_trace
 
 
 def rules(path: Path) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anyburl.rules.files.run_folder import read_run, read_trace
+from anyburl.rules.run_folder import read_run, read_trace
 from faults.jobs import Job, copy_base
 from soak.processes import cpu_seconds
 

@@ -13,7 +13,7 @@ from anyburl.graph.stored import graph_of
 from anyburl.learning.progress import read_progress
 from anyburl.reasoning.opening import Front, make_prepared
 from anyburl.reasoning.prepared import NotPreparedError, open_prepared
-from anyburl.rules.files.run_folder import read_run_names, snapshot_names
+from anyburl.rules.run_folder import read_run_names, snapshot_names
 from fuzz.target import Target, damaged, told
 
 KEPT = Path(__file__).resolve().parents[2] / "tests" / "formats" / anyburl.__version__

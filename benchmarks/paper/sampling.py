@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 import anyburl
 from anyburl.base.jit import kernel
 from anyburl.base.rng import batch_state, randint
-from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import build_graph
-from anyburl.graph.kernel import has_edge, steps
+from anyburl.graph.kernel import GraphArrays, has_edge, steps
 
 MOST_PAIRS = 1000
 ATTEMPTS = 10_000

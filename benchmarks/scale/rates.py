@@ -17,8 +17,8 @@ from anyburl.base.rng import batch_state
 from anyburl.bodies.arrays import NO_LIMIT, Limits, empty_harvest, empty_scratch, head_arrays
 from anyburl.bodies.kernel import harvest
 from anyburl.bodies.paths import generalise, listed_heads, sample_paths
-from anyburl.learning.engines.base import search_arrays
-from anyburl.learning.engines.threads import harvest_limits
+from anyburl.learning.engine import search_arrays
+from anyburl.learning.threads import harvest_limits
 from anyburl.rules.types import PathProfile
 
 PROFILES = [PathProfile(cyclic, length) for cyclic, length in ((True, 1), (False, 1), (True, 2), (True, 3))]

@@ -35,20 +35,19 @@ if TYPE_CHECKING:
     from anyburl.data.vocabulary import Vocabulary
     from anyburl.graph.stored import build_index
     from anyburl.learning.learner import Learner, Span
-    from anyburl.learning.options import LearnOptions
+    from anyburl.learning.options import LearnOptions, TemporalOptions
     from anyburl.learning.run import RunDirectory
     from anyburl.models.calibration import Calibration
     from anyburl.models.distilling.distil import Distilled
-    from anyburl.models.distilling.keeping import learn
-    from anyburl.models.distilling.options import DistilOptions
-    from anyburl.models.distilling.saving import left_out_rules
+    from anyburl.models.distilling.keeping import learn, left_out_rules
+    from anyburl.models.options import DistilOptions
     from anyburl.ranking.options import RankOptions
     from anyburl.reasoning.completion.options import CompleteOptions
     from anyburl.reasoning.completion.promises import CalibrationReport
     from anyburl.reasoning.explanation.explain import Explanation
     from anyburl.reasoning.explanation.record import Reason
     from anyburl.reasoning.metrics import Metrics
-    from anyburl.reasoning.predicting import Answer, Answers
+    from anyburl.reasoning.queries import Answer, Answers
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.reasoning.shortcuts import distil, evaluate, explain, predict
     from anyburl.rules.difference import RuleDifference, diff
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
     from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
     from anyburl.temporal.interpolation import TemporalInterpolator
     from anyburl.temporal.learner import TemporalLearner
-    from anyburl.temporal.options import TemporalOptions
     from anyburl.temporal.reasoner import TemporalReasoner
     from anyburl.temporal.rules import TemporalRules
     from anyburl.tools.doctor.examine import examine
@@ -75,8 +73,8 @@ if TYPE_CHECKING:
     from anyburl.tools.review import ReviewLog
 
 _HOMES = {
-    "Answer": "reasoning.predicting",
-    "Answers": "reasoning.predicting",
+    "Answer": "reasoning.queries",
+    "Answers": "reasoning.queries",
     "AnyburlError": "base.errors",
     "Atom": "rules.rule",
     "Calibration": "models.calibration",
@@ -85,7 +83,7 @@ _HOMES = {
     "CompleteOptions": "reasoning.completion.options",
     "DataError": "base.errors",
     "Dataset": "data.dataset",
-    "DistilOptions": "models.distilling.options",
+    "DistilOptions": "models.options",
     "Distilled": "models.distilling.distil",
     "DoctorOptions": "tools.options",
     "Explanation": "reasoning.explanation.explain",
@@ -121,7 +119,7 @@ _HOMES = {
     "TemporalInterpolator": "temporal.interpolation",
     "TemporalLearner": "temporal.learner",
     "TemporalMetrics": "temporal.evaluation",
-    "TemporalOptions": "temporal.options",
+    "TemporalOptions": "learning.options",
     "TemporalReasoner": "temporal.reasoner",
     "TemporalRules": "temporal.rules",
     "Theory": "tools.report.record",
@@ -137,7 +135,7 @@ _HOMES = {
     "export_rules": "tools.exporting",
     "format_rule": "rules.rule",
     "learn": "models.distilling.keeping",
-    "left_out_rules": "models.distilling.saving",
+    "left_out_rules": "models.distilling.keeping",
     "load_dataset": "data.dataset",
     "load_temporal_dataset": "temporal.facts",
     "make_theory": "tools.report.theory",

@@ -238,7 +238,7 @@ def test_python_cannot_call_a_part(function: Any) -> None:
 CHECKED = """
 import numpy as np
 from anyburl.bodies.kernel_paths import record_rules
-from anyburl.bodies.sweep import _empty_table
+from anyburl.bodies.paths import _empty_table
 record_rules(_empty_table(8), np.zeros(3, np.uint64), np.zeros(1, np.int64))
 """
 

@@ -23,8 +23,7 @@ from anyburl.models.options import EmbedOptions
 from anyburl.ranking.options import MODEL, SCORES
 from anyburl.reasoning.completion.options import CompleteOptions
 from anyburl.reasoning.opening import tuning_options
-from anyburl.tools.options import DoctorOptions, ExportOptions, PublishOptions
-from anyburl.web.options import ServeOptions
+from anyburl.tools.options import DoctorOptions, ExportOptions, PublishOptions, ServeOptions
 from edited import with_line_added
 
 KINDS: list[type[Any]] = [

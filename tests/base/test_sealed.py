@@ -12,7 +12,7 @@ from anyburl import RuleSet
 from anyburl.base.errors import DataError, RuleError, RunError
 from anyburl.base.sealed import N_SEAL, TAG, DamagedFileError, is_sealed, scan_parquet, seal
 from anyburl.data.files import read_triples, write_triples
-from anyburl.rules.files.run_folder import PARTS, part_files, read_part, write_part
+from anyburl.rules.run_folder import PARTS, part_files, read_part, write_part
 from rules.samples import make_rules
 
 FRAME = pl.DataFrame({"subject": ["ed", None, "lisa"], "number": [1, 2, 3], "labels": [["a"], [], None]})

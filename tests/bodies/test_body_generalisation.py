@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from anyburl.base.rng import batch_state
 from anyburl.bodies.arrays import ALL_HEADS, BINARY, CONSTANT, DANGLING, GROUNDED, BodyArrays, PathArrays
 from anyburl.bodies.paths import canonical, generalise, listed_heads, make_bodies, sample_paths
-from anyburl.graph.arrays import GraphArrays, inverses
+from anyburl.graph.kernel import GraphArrays, inverses
 from anyburl.rules.types import PathProfile
 from harvesting import every_constant, every_dangling, every_relations, joined, rule_of
 from kernels import arrays_of, examples, random_graphs, table_of

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import BINARY, BodyArrays
-from anyburl.bodies.sweep import followers, sequences, sweep
-from anyburl.graph.arrays import GraphArrays
+from anyburl.bodies.paths import followers, sequences, sweep
+from anyburl.graph.kernel import GraphArrays
 from anyburl.rules.types import PathProfile
 from harvesting import harvested, joined, limits
 from kernels import arrays_of, examples

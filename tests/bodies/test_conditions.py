@@ -20,6 +20,7 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.stored import graph_of
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
+from anyburl.reasoning.explanation.rule_examples import find_groundings, find_task_walks, make_task
 from anyburl.rules.parts import COMPARED
 from anyburl.rules.rule import SELF, Atom, Condition, Constant, Rule, Variable, X, Y
 from kernels import examples
@@ -162,6 +163,30 @@ def test_rules_fire_for_what_the_reference_predicts(case: Case, object_identity:
     for row, rule in enumerate(case.compared, len(case.rules)):
         expected |= {(row, *pair) for pair in predicted_by_comparison(graph, case.values, rule, object_identity)}
     assert fired == [expected, expected]
+
+
+@given(cases(), st.booleans())
+@settings(max_examples=examples(100))
+def test_walks_lead_to_where_a_condition_holds(case: Case, object_identity: bool) -> None:
+    n_entities, n_relations, triples = case.graph
+    graph, dataset = build(triples, n_entities, n_relations, object_identity), dataset_of(case)
+    rules = rule_set(case).with_vocabulary(dataset.vocabulary)
+    options = RankOptions(threads=1, object_identity=object_identity)
+    ranker = make_ranker(graph_of(dataset.train), rules, options, block_connected=False)
+    for row in range(len(rules)):
+        constant = int(rules.head_constant[row]) if object_identity else -1
+        tasks = [make_task(rules, row, start, -1) for start in range(n_entities) if start != constant]
+        walks = [walk for task in tasks for walk in find_task_walks(ranker, task, 1000)]
+        if row < len(case.rules):
+            members = predicted_by_condition(graph, case.values, case.rules[row], object_identity)
+            assert {walk[0] for walk in walks} == members
+            continue
+        pairs = predicted_by_comparison(graph, case.values, case.compared[row - len(case.rules)], object_identity)
+        assert {(walk[0], walk[-1]) for walk in walks} == pairs
+        relation = int(rules.head[row])
+        for x, y in product(range(n_entities), repeat=2):
+            if x != y or not object_identity:
+                assert bool(find_groundings(ranker, row, (x, relation, y), 1)) == ((x, y) in pairs)
 
 
 def test_an_attribute_that_is_not_there_is_refused_in_a_sentence() -> None:

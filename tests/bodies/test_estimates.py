@@ -11,7 +11,7 @@ from anyburl.bodies.arrays import BINARY, NO_LIMIT, BodyArrays, Limits, empty_ha
 from anyburl.bodies.kernel import harvest, score
 from anyburl.bodies.kernel_sample import shuffled
 from anyburl.bodies.paths import make_bodies
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from called import ground, mix
 from harvesting import every_relations, limits
 from kernels import CHECKED, INTERPRETED, arrays_of, examples, random_graph

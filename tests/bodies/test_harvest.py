@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import BINARY, CONSTANT, DANGLING, GROUNDED, BodyArrays, empty_scratch, head_arrays
 from anyburl.bodies.paths import make_bodies
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from harvesting import (
     Scores,
     every_binary,

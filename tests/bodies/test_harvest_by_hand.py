@@ -19,7 +19,7 @@ from anyburl.bodies.arrays import (
 )
 from anyburl.bodies.kernel import harvest, score
 from anyburl.bodies.paths import make_bodies
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from harvesting import assert_clean, every_binary, every_constant, every_dangling, harvested, joined, limits
 from kernels import arrays_of, random_graph
 from reference.measures import Measurer

@@ -26,7 +26,7 @@ from anyburl.bodies.arrays import (
 from anyburl.bodies.kernel import score
 from anyburl.bodies.kernel_binary import visiting_order
 from anyburl.bodies.paths import generalise, listed_heads, make_bodies, sample_paths
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from anyburl.rules.types import PathProfile
 from called import ground
 from harvesting import (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from anyburl.bodies.arrays import BINARY, CONSTANT, GROUNDED, BodyArrays, empty_harvest, empty_scratch, head_arrays
 from anyburl.bodies.kernel import harvest
 from anyburl.bodies.paths import make_bodies
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from harvesting import (
     UNLIMITED,
     assert_clean,

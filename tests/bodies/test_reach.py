@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import NO_LIMIT, empty_scratch
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from anyburl.rules.types import MAX_LENGTH
 from called import reach
 from kernels import arrays_of, examples, random_graphs

@@ -19,7 +19,7 @@ from anyburl.bodies.arrays import (
 )
 from anyburl.bodies.kernel import score
 from anyburl.bodies.paths import canonical, make_bodies, with_keys
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from harvesting import UNLIMITED, Scores, assert_clean, limits
 from kernels import arrays_of, examples, random_graphs
 from reference.graph import inverse

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.bodies.sweep import SeenBodies
+from anyburl.bodies.paths import SeenBodies
 from kernels import examples
 
 pytestmark = pytest.mark.kernel

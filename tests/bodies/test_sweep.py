@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import BINARY, CONSTANT, DANGLING, GROUNDED
-from anyburl.bodies.paths import make_bodies
-from anyburl.bodies.sweep import sequences, sweep
+from anyburl.bodies.paths import make_bodies, sequences, sweep
 from anyburl.rules.types import PathProfile
 from kernels import arrays_of, examples
 from reference.graph import Body, Graph, build, mirror

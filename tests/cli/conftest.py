@@ -17,8 +17,8 @@ from anyburl.cli.app import app
 
 NEVER = 3600.0  # seconds
 PROGRAM = """
-from anyburl.cli import app, index, notes
-notes.SECONDS_UNTIL_SAID = index.SECONDS_UNTIL_SAID = {never}
+from anyburl.cli import app, datasets, notes
+notes.SECONDS_UNTIL_SAID = datasets.SECONDS_UNTIL_SAID = {never}
 {first}
 app.main()
 """
@@ -71,7 +71,7 @@ def distilled_run(geo_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 @pytest.fixture(autouse=True)
 def nothing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave remarks on what is slow to the tests of them: a busy machine makes anything slow."""
-    for module in ("notes", "index"):
+    for module in ("notes", "datasets"):
         monkeypatch.setattr(f"anyburl.cli.{module}.SECONDS_UNTIL_SAID", NEVER)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from anyburl import RuleSet
-from anyburl.rules.files.run_folder import write_part
+from anyburl.rules.run_folder import write_part
 
 
 @pytest.fixture

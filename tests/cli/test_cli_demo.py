@@ -66,7 +66,7 @@ def test_the_best_rules_are_about_different_relations(geo_run: Path) -> None:
 def test_the_process_beside_compiles_what_explained_answers_need(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[tuple[int, bool]] = []
     monkeypatch.setattr(
-        "anyburl.reasoning.warmup.warm_up_reasoning", lambda n, *, explaining: compiled.append((n, explaining))
+        "anyburl.reasoning.shortcuts.warm_up_reasoning", lambda n, *, explaining: compiled.append((n, explaining))
     )
     exec(COMPILE_RANKING.format(n_relations=7))
     assert compiled == [(7, True)]

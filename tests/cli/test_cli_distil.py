@@ -14,10 +14,10 @@ import anyburl
 from anyburl import RuleSet
 from anyburl.graph.stored import graph_of
 from anyburl.models.distilling import distil, keeping
-from anyburl.models.distilling.general import implied_rules
+from anyburl.models.distilling.choosing import implied_rules
 from anyburl.models.distilling.known import KnownFacts
 from anyburl.ranking.options import RankOptions
-from anyburl.rules.lattice import RuleLattice
+from anyburl.reasoning.explanation.relatives import RuleLattice
 from rules.samples import make_rules
 
 
@@ -123,7 +123,7 @@ def test_learn_keeps_what_matters_of_many_rules_and_all_if_told_so(
     assert every["rules"] == every["found"]
     for module in ("keeping", "distil"):
         monkeypatch.setattr(f"anyburl.models.distilling.{module}.MANY_RULES", 1_000)
-    monkeypatch.setattr("anyburl.learning.best.MANY", 100)
+    monkeypatch.setattr("anyburl.reasoning.explanation.relatives.MANY", 100)
     monkeypatch.setattr(keeping, "FACTS", 1_500)
     monkeypatch.setattr(keeping, "RULES_AT_A_TIME", 3_000)
     kept = run_json(*learn, tmp_path / "kept")

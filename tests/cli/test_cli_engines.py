@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from anyburl.learning.engines.threads import ThreadsEngine
 from anyburl.learning.run import RunDirectory
+from anyburl.learning.threads import ThreadsEngine
 
 
 def test_an_engine_that_there_is_not_is_refused(run: Any, geo_run: Path, tmp_path: Path) -> None:

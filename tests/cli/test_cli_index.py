@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from anyburl import RunDirectory
-from anyburl.cli.index import Steps, peak_bytes
+from anyburl.cli.datasets import Steps, peak_bytes
 from anyburl.cli.notes import note_console
 
 
@@ -77,7 +77,7 @@ def test_an_interrupt_gives_130_and_leaves_nothing(run: Any, tmp_path: Path, mon
 def test_steps_are_said_once_each_if_it_takes_long(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
     with Steps(note_console()) as steps:
         steps.show("reading train", 5)
-        monkeypatch.setattr("anyburl.cli.index.SECONDS_UNTIL_SAID", 0)
+        monkeypatch.setattr("anyburl.cli.datasets.SECONDS_UNTIL_SAID", 0)
         steps.show("reading train", 1000)
         steps.show("reading train", 2000)
         steps.show("indexing", 2000)

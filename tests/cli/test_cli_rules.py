@@ -11,8 +11,8 @@ import pytest
 
 from anyburl import RuleSet
 from anyburl.cli import rules as cli_rules
-from anyburl.cli.rule_filters import Measuring
-from anyburl.learning import best
+from anyburl.cli.rules import Measuring
+from anyburl.reasoning.explanation import relatives
 
 FOREIGN = """# a comment
 10\t9\t0.9\tspeaks(X,Y) <= lives(X,A), lang(A,Y)
@@ -190,7 +190,7 @@ def test_the_best_rules_of_a_large_run_are_read_from_a_small_file(
     ]
     expected = [run_json("rules", folder, *request) for request in requests]
     assert not (folder / "best.parquet").exists()
-    monkeypatch.setattr(best, "MANY", 1000)
+    monkeypatch.setattr(relatives, "MANY", 1000)
     assert run_json("rules", folder) == expected[0]
     assert (folder / "best.parquet").exists()
     with monkeypatch.context() as patch:

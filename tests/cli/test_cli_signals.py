@@ -90,7 +90,7 @@ def test_compiling_does_not_hold_up_an_interrupt(spawn: Any, tmp_path: Path) -> 
 SLOW_SAVE = """
 import time
 from pathlib import Path
-from anyburl.rules.files.parquet import FrameWriter
+from anyburl.rules.parquet import FrameWriter
 slices = FrameWriter.slices
 def slowly(self):
     for frame in slices(self):

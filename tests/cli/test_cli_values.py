@@ -45,7 +45,7 @@ def test_a_prepared_run_with_values_answers_without_reading_its_data(
     run: Any, learned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("prepare", learned, "--quiet")
-    monkeypatch.setattr("anyburl.cli.asking.load_data_of_rules", lambda *_: pytest.fail("the data was read"))
+    monkeypatch.setattr("anyburl.cli.loading.load_data_of_rules", lambda *_: pytest.fail("the data was read"))
     assert "games" in run("predict", learned, "g9", "section", "?", "--include-known").stdout
 
 

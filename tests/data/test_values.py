@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import sqlite3
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from anyburl import DataError, InvalidOptionError, ReadOptions, load_dataset
+from anyburl import DataError, InvalidOptionError, OptionError, ReadOptions, load_dataset
 from anyburl.data.dataset import Dataset
 from anyburl.graph.stored import build_index
 
@@ -72,6 +74,27 @@ def test_parquet_has_values_in_rows_or_columns(folder: Path) -> None:
     rows = {"value": [1.5, 2.5], "entity": ["p1", "p2"], "attribute": ["size", "size"]}
     pl.DataFrame(rows).write_parquet(folder / "attributes.parquet")
     assert shown(load_dataset(folder)) == {"size": ["p1=1.5", "p2=2.5"]}
+
+
+def test_a_table_of_a_database_has_values_in_rows_or_columns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(sqlite3.connect(folder / "people.db")) as database:
+        database.execute("CREATE TABLE people (name TEXT, age REAL, born DATE, town TEXT)")
+        database.execute("INSERT INTO people VALUES ('p1', 7, '1900-01-01', 'Oslo'), ('p2', 30.5, NULL, NULL)")
+        database.execute("CREATE TABLE ages (entity TEXT, attribute TEXT, value REAL)")
+        database.execute("INSERT INTO ages VALUES ('p1', 'age', 7), ('p2', 'age', 30.5)")
+        database.commit()
+    monkeypatch.chdir(folder)
+    wide = ReadOptions(attribute_file="sqlite:people.db#people")
+    monkeypatch.chdir("/")  # a run is used from another folder
+    assert shown(load_dataset(folder, wide)) == {"age": ["p1=7", "p2=30.5"], "born": ["p1=1900-01-01"]}
+    long = ReadOptions(attribute_file=f"sqlite:{folder}/people.db#ages")
+    assert shown(load_dataset(folder, long)) == {"age": ["p1=7", "p2=30.5"]}
+    with pytest.raises(DataError, match=r"no table named; add #TABLE to the address \(there are ages, people\)$"):
+        load_dataset(folder, ReadOptions(attribute_file=f"sqlite:{folder}/people.db"))
+    with pytest.raises(DataError, match="no such table: none"):
+        load_dataset(folder, ReadOptions(attribute_file=f"sqlite:{folder}/people.db#none"))
+    with pytest.raises(OptionError, match="values are read from a file or folder, sqlite:PATH#TABLE or duckdb:"):
+        ReadOptions(attribute_file="postgresql://localhost/people#ages")
 
 
 def test_named_relations_are_values_in_files_and_frames(folder: Path) -> None:

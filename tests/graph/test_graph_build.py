@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import empty_scratch, head_arrays
 from anyburl.data import TripleTable
-from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import _Edges, build_graph, lookup_segments, segment_entities, with_loops
+from anyburl.graph.kernel import GraphArrays, inverses
 from anyburl.ranking.index import build_rule_index
 from anyburl.ranking.kernel_trie import count_sort
 from kernels import arrays_of, examples, table_of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from called import entity_rows, find_segment, has_edge, inverse, joins, lower_bound, steps
 from kernels import arrays_of, examples
 from reference import graph as reference

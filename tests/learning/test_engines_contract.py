@@ -32,8 +32,8 @@ from anyburl import (
     learn,
     load_dataset,
 )
-from anyburl.learning.engines.ray import RayEngine
 from anyburl.learning.learner import Span
+from anyburl.learning.ray import RayEngine
 from anyburl.learning.recorder import Recorder, resume, run_learner
 from anyburl.learning.source import Handout
 from anyburl.models.tuned.observations import rule_groups

@@ -151,7 +151,7 @@ def test_bodies_left_half_done_at_the_end_of_a_span_are_finished(monkeypatch: py
     options = {"max_cyclic": 1, "max_acyclic": 1, "seconds": 1_000, "snapshots": ()}
     whole = Learner(data.train, LearnOptions(**options))
     run_learner(whole)
-    monkeypatch.setattr("anyburl.learning.engines.threads.KERNEL_WORK", 200)
+    monkeypatch.setattr("anyburl.learning.threads.KERNEL_WORK", 200)
     halves = Learner(data.train, LearnOptions(**options, span=0.01))
     run_learner(halves)
     assert whole.stopped_by == halves.stopped_by == "complete"

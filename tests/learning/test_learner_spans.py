@@ -8,12 +8,12 @@ import pytest
 from learned import ENOUGH, counted, learned, make_learner, run
 
 from anyburl import DataError, PathProfile, TripleTable, UnknownLabelError, Vocabulary
-from anyburl.learning.engines.base import CoreSpan
-from anyburl.learning.engines.threads import warm_up_learning
+from anyburl.learning.engine import CoreSpan
 from anyburl.learning.learner import Span
 from anyburl.learning.options import CORES_OF_PATH_RUNS, PATHS_PER_CORE, POLICIES
 from anyburl.learning.policy import ProfileSpan
 from anyburl.learning.store import RuleStore
+from anyburl.learning.threads import warm_up_learning
 from clock import TickingClock
 from kernels import random_graph
 from reference import search
@@ -207,7 +207,7 @@ def test_a_span_tells_what_a_cap_has_cost_so_far() -> None:
 def test_a_cap_takes_effect_during_a_span_that_finds_many_rules(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     whole = learned(GRAPH, max_rules=40)
     assert max(entry.new_rules for span in whole.history for entry in span.profiles) > 160
-    monkeypatch.setattr("anyburl.learning.engines.threads.CUT_FROM", 100)
+    monkeypatch.setattr("anyburl.learning.threads.CUT_FROM", 100)
     held = 0
 
     def held_rules(found: CoreSpan) -> int:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from anyburl import RuleSet, learn, load_dataset
-from anyburl.learning.engines import actor as parcels
-from anyburl.learning.engines.actor import Outbox, pack, pack_rules, unpack, unpack_rules
+from anyburl.learning import actor as parcels
+from anyburl.learning.actor import Outbox, pack, pack_rules, unpack, unpack_rules
 from anyburl.rules.columns import REQUIRED
 from anyburl.rules.types import PathProfile
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from anyburl import LearnOptions, PathProfile
 from anyburl.base.rng import batch_state
 from anyburl.bodies.arrays import BodyArrays
-from anyburl.learning.engines.base import search_arrays
+from anyburl.learning.engine import search_arrays
 from anyburl.learning.source import (
     ALL_SHARDS,
     LEAST,

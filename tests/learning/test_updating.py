@@ -13,7 +13,7 @@ from learned import counted, learned
 from anyburl import Dataset, InvalidOptionError, LearnOptions, RunDirectory, RunError, diff, learn
 from anyburl.data.names import Names
 from anyburl.learning.recorder import Recorder, count_changes, resume, run_learner
-from anyburl.rules.files.run_folder import read_run_names
+from anyburl.rules.run_folder import read_run_names
 from kernels import examples, random_graph, table_of
 
 Labels = list[tuple[str, str, str]]

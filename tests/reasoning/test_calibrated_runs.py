@@ -19,7 +19,7 @@ from anyburl.data.table import TripleTable
 from anyburl.models.calibration import Calibration
 from anyburl.reasoning.completion.judging import known_properties
 from anyburl.reasoning.completion.promises import calibrate_ranker
-from anyburl.rules.files.run_folder import RULES
+from anyburl.rules.run_folder import RULES
 
 TABLES = [field.name for field in fields(Calibration)]
 

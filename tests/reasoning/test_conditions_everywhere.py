@@ -13,10 +13,9 @@ from anyburl.data.attributes import Attribute, AttributeKind, Attributes
 from anyburl.data.names import Names
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.run import RunDirectory
-from anyburl.models.distilling.general import implied_rules
-from anyburl.reasoning.explanation.coverage import find_first_alike
+from anyburl.models.distilling.choosing import implied_rules
+from anyburl.reasoning.explanation.relatives import RuleLattice, find_first_alike
 from anyburl.reasoning.explanation.rule_examples import examine_rule
-from anyburl.rules.lattice import RuleLattice
 from anyburl.tools.report.words import Wording
 from rules.samples import make_rules
 

@@ -20,12 +20,12 @@ from anyburl.base.writing import damaged
 from anyburl.models.embedding import Embedding, save_embedding
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.models.tuned.reranker import TunedReranker
-from anyburl.models.tuned.train import Tuning
+from anyburl.models.tuned.train import Tuning, tuning_key
 from anyburl.reasoning import opening
 from anyburl.reasoning.metrics import METRICS, keep_metrics, read_metrics
 from anyburl.reasoning.opening import Front
 from anyburl.reasoning.prepared import CARD, PREPARED, Prepared
-from anyburl.rules.files.run_folder import RULES
+from anyburl.rules.run_folder import RULES
 
 USED = "using the tuned model kept in {run}"
 

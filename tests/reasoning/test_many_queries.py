@@ -10,7 +10,7 @@ import pytest
 
 from anyburl import DataError, Dataset, OptionError, Reasoner, RuleSet
 from anyburl.data.names import Names
-from anyburl.reasoning import predicting
+from anyburl.reasoning import queries
 from anyburl.reasoning.queries import Query, make_query, read_queries
 
 TRAIN = [
@@ -77,8 +77,8 @@ def test_answers_are_those_of_one_query_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also when they are answered in parts."""
-    monkeypatch.setattr(predicting, "FEWEST_QUESTIONS", 2)
-    monkeypatch.setattr(predicting, "MOST_QUESTIONS", 2)
+    monkeypatch.setattr(queries, "FEWEST_QUESTIONS", 2)
+    monkeypatch.setattr(queries, "MOST_QUESTIONS", 2)
     reasoner = Reasoner(rules, dataset, threads=1, block_connected=block, aggregation=aggregation)
     chosen: dict[str, Any] = {"top": 2, "include_known": include_known}
     frame = reasoner.predict(QUERIES, **chosen)

@@ -9,8 +9,8 @@ import polars as pl
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from anyburl.rules.files.rule_file import encode_rules, label_rules
 from anyburl.rules.rule import Rule, parse_rule
+from anyburl.rules.rule_file import encode_rules, label_rules
 from anyburl.rules.ruleset import RuleSet
 from rules.strategies import labels, rules
 

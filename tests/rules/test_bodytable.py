@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl.rules import combine
-from anyburl.rules.combine import dense_numbers, distinct_rows, joint_keys, merge_tables, pad_lists
+from anyburl.rules.combine import dense_numbers, distinct_rows, joint_keys, merge_tables, pad_lists, rule_keys
+from rules.samples import make_rules
 
 lists = st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=12)
 
@@ -52,3 +53,25 @@ def test_joint_keys_tell_rows_apart_and_keep_their_order_however_large_the_ids(r
     assert len(set(keys.tolist())) == len(set(rows))
     assert len(set(zip(keys.tolist(), rows, strict=True))) == len(set(rows))
     assert [rows[place] for place in np.argsort(keys, kind="stable")] == sorted(rows)
+
+
+@given(st.lists(st.tuples(st.integers(-1, 1), st.floats(allow_nan=False), st.floats(-2, 2)), min_size=1, max_size=20))
+def test_joint_keys_of_floats(rows: list[tuple[float, ...]]) -> None:
+    rows = [tuple(number + 0.0 for number in row) for row in rows]  # -0.0 is 0.0
+    ids, *floats = (np.array(column) for column in zip(*rows, strict=True))
+    keys = joint_keys([ids.astype(np.int32), *floats])
+    assert len(set(keys.tolist())) == len(set(rows))
+    assert [rows[place] for place in np.argsort(keys, kind="stable")] == sorted(rows)
+    with_nan = joint_keys([np.array([0, 0, 0], np.int32), np.array([-np.inf, np.nan, np.nan])])
+    assert with_nan[1] == with_nan[2] < with_nan[0]
+
+
+def test_rules_have_the_same_key_in_sets_with_conditions_and_without() -> None:
+    plain, bounded = "r(X,c) <= q(X,A)", "r(X,c) <= size(X) >= 1"
+    counts = (4, 2)
+    every = make_rules([(plain, counts), (bounded, counts), ("r(X,c) <= size(X) >= 2", counts)])
+    some = make_rules([(plain, counts)]).with_vocabulary(every.vocabulary)
+    assert some.low is None
+    first, others = rule_keys(some, every)
+    assert first.tolist() == others[:1].tolist()
+    assert len(set(others.tolist())) == 3

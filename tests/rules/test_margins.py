@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from anyburl import RuleSet, Vocabulary, learn, load_dataset, rescore
-from anyburl.rules.files.run_folder import write_part
+from anyburl.rules.run_folder import write_part
 from rules.samples import make_rules
 
 

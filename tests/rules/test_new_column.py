@@ -24,9 +24,9 @@ import pytest
 import anyburl
 from anyburl import Dataset, LearnOptions, RuleError, RuleSet, RunDirectory, Vocabulary
 from anyburl.cli.tables import rule_rows, rules_table
-from anyburl.learning.engines.actor import pack_rules, unpack_rules
+from anyburl.learning.actor import pack_rules, unpack_rules
 from anyburl.rules.types import PathProfile
-from anyburl.rules.files.run_folder import read_part, write_part
+from anyburl.rules.run_folder import read_part, write_part
 from rules.samples import make_rules
 
 texts = ["speaks(X,Y) <= lives(X,A), lang(A,Y)", "speaks(X,dutch) <= lives(X,nl)", "speaks(ed,Y) <= lang(A,Y)"]

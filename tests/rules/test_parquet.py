@@ -11,8 +11,7 @@ from hypothesis import given, settings
 
 from anyburl.base.errors import RuleError, RunError
 from anyburl.data import Vocabulary
-from anyburl.rules import labels
-from anyburl.rules.files import parquet
+from anyburl.rules import labels, parquet
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
 from anyburl.rules.ruleset import RuleSet
 from kernels import examples

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.base.errors import InvalidOptionError
-from anyburl.rules.lattice import RuleLattice
+from anyburl.reasoning.explanation.relatives import RuleLattice
 from anyburl.rules.ruleset import RuleSet
 from kernels import examples
 from reference.subsumption import is_more_general

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl.base.errors import OptionError, RuleError, UnknownLabelError
-from anyburl.cli.rule_filters import ORDERS, SMOOTHING
+from anyburl.cli.rules import ORDERS, SMOOTHING
 from anyburl.data import Vocabulary
 from anyburl.rules import selection
 from anyburl.rules.rule import Rule

@@ -11,10 +11,9 @@ import pytest
 
 from anyburl.base.errors import OptionError, RunError
 from anyburl.data import Vocabulary
-from anyburl.rules import labels
-from anyburl.rules.files import run_folder
-from anyburl.rules.files.run_folder import write_part
+from anyburl.rules import labels, run_folder
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import write_part
 from rules.samples import assert_same, make_rules
 
 NUMBERS = {"number": 1, "elapsed": 10.0, "rules": 4, "dropped": 1, "paths": 5, "bodies": 6}

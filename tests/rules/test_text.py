@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from anyburl.base.errors import RuleError
 from anyburl.data import Vocabulary
-from anyburl.rules.files import anyburl as anyburl_text
+from anyburl.rules import text as anyburl_text
 from anyburl.rules.labels import float_texts
 from anyburl.rules.rule import Atom, Constant, Rule, Variable, entity_fault, parse_rule, relation_fault
 from anyburl.rules.ruleset import RuleSet

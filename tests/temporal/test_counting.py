@@ -10,17 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.temporal.answering import Asked
-from anyburl.temporal.arrays import N_CELLS, N_FREQUENCY
+from anyburl.learning.options import FILTERS, STEPS, TemporalOptions
+from anyburl.temporal.answering import Asked, Directed, index_cells, index_history
 from anyburl.temporal.clock import Clock
 from anyburl.temporal.counting import RuleCounter
 from anyburl.temporal.evaluation import Protocol, split_questions
 from anyburl.temporal.explanation import evidence_for
 from anyburl.temporal.facts import TemporalDataset, TemporalFacts
-from anyburl.temporal.history import Directed, index_cells, index_history
+from anyburl.temporal.kernel_bodies import N_CELLS, N_FREQUENCY
 from anyburl.temporal.kernel_pairs import share_credit
 from anyburl.temporal.learner import TemporalLearner, take_questions
-from anyburl.temporal.options import FILTERS, STEPS, TemporalOptions
 from anyburl.temporal.rules import TemporalRules
 from kernels import examples
 from reference import temporal as plain

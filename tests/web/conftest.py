@@ -14,9 +14,9 @@ from web_world import write_world
 
 import anyburl
 from anyburl.reasoning.reasoner import Reasoner
+from anyburl.tools.options import ServeOptions
 from anyburl.web.app import create_app
 from anyburl.web.explorer import Explorer, warm_up_explorer
-from anyburl.web.options import ServeOptions
 
 Serve = Callable[..., TestClient]
 

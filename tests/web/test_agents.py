@@ -23,10 +23,10 @@ from jsonschema import Draft202012Validator
 from mcp import Client, MCPError, StdioServerParameters
 
 from anyburl.reasoning.reasoner import Reasoner
+from anyburl.tools.options import ServeOptions
 from anyburl.web.agents import make_server
 from anyburl.web.app import create_app
 from anyburl.web.explorer import Explorer
-from anyburl.web.options import ServeOptions
 
 ADDRESS = "http://127.0.0.1:8000/"
 TOOLS = {"describe_graph", "search", "ask", "explain", "check", "rules", "complete"}

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from starlette.websockets import WebSocketDisconnect
 
 from anyburl.base.errors import OptionError
+from anyburl.tools.options import ServeOptions
 from anyburl.web.guard import host_name, inside, origin_host
-from anyburl.web.options import ServeOptions
 
 TOKEN = "correct horse battery"
 OURS = "127.0.0.1:8000"

@@ -9,8 +9,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import anyburl
+from anyburl.tools.options import ServeOptions
 from anyburl.web.history import TemporalExplorer, create_temporal_app
-from anyburl.web.options import ServeOptions
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.graph.arrays import GraphArrays, Ints
-from anyburl.graph.kernel import count_relations, find_widest
+from anyburl.graph.kernel import GraphArrays, Ints, count_relations, find_widest
 from anyburl.rules.types import MAX_LENGTH, RuleType
 
 # The kind of a body is the code of the type of its rules, and one more: GROUNDED is a U_c body whose heads have its own

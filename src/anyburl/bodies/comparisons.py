@@ -20,8 +20,8 @@ from anyburl.bodies.thresholds import FEW_CLUSTERS, Thresholds, discoveries, lea
 from anyburl.data.attributes import Attribute, AttributeKind, Attributes, attributes_of
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import build_graph
+from anyburl.graph.kernel import GraphArrays
 from anyburl.rules.columns import VALUE_KINDS
 from anyburl.rules.combine import distinct_rows
 from anyburl.rules.parts import COMPARED

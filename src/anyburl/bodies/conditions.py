@@ -19,14 +19,15 @@ from anyburl.bodies.arrays import empty_levels
 from anyburl.bodies.kernel_values import compare_pairs, find_stated, list_pairs
 from anyburl.data.attributes import Attributes, attributes_of
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import find_segments, owners, range_rows, segment_entities
+from anyburl.graph.kernel import GraphArrays, inverses
 from anyburl.rules.columns import RuleColumns, condition_attributes
 
 Entities = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 NO_ENTITIES: Entities = np.empty(0, np.int32)
+NO_MASK: Mask = np.empty(0, np.bool_)
 
 
 class ConditionalCounts(NamedTuple):
@@ -188,6 +189,34 @@ def split_body(rules: RuleColumns, row: int) -> tuple[NDArray[np.int32], int]:
     body = rules.bodies[rules.body[row]]
     steps = body[body >= 0]
     return steps[:-1], int(steps[-1])
+
+
+def walk_of(rules: RuleColumns, row: int, start: int) -> tuple[NDArray[np.int32], Mask]:
+    """Return the steps of a rule's body without its condition, and which entities at their end satisfy the condition
+    if they begin at `start`: an empty mask if the rule has none.
+    """
+    if not is_conditional(rules, row):
+        body = rules.bodies[rules.body[row]]
+        return body[body >= 0], NO_MASK
+    assert rules.low is not None
+    assert rules.high is not None
+    path, attribute = split_body(rules, row)
+    if rules.head_constant[row] < 0:
+        return path, comparing_with(rules.vocabulary, attribute, int(rules.low[row]), start)
+    return path, satisfying(rules.vocabulary, attribute, float(rules.low[row]), float(rules.high[row]))
+
+
+def comparing_with(vocabulary: Vocabulary, attribute: int, order: int, entity: int) -> Mask:
+    """Mark the entities that `compares_as` pairs with `entity`: a comparison with it is a condition on the other."""
+    marked = np.zeros(vocabulary.n_entities + 1, np.bool_)
+    values = attributes_of(vocabulary).get(vocabulary.relation_label(attribute))
+    if values is None or not len(own := values.values_of(entity)):
+        return marked
+    firsts, lasts = (np.searchsorted(values.values, own, side) for side in ("left", "right"))
+    ranges = {-1: [(0, firsts.max())], 0: zip(firsts, lasts, strict=True), 1: [(lasts.min(), len(values.values))]}
+    for first, last in ranges[order]:
+        marked[values.entities[first:last]] = True
+    return marked
 
 
 def condition_holds(

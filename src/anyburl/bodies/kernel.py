@@ -19,8 +19,7 @@ from anyburl.bodies.kernel_binary import ground_binary, orient
 from anyburl.bodies.kernel_ends import AHEAD, note_facts_of_ends, pca_of_members, pca_of_pairs
 from anyburl.bodies.kernel_sample import estimates, is_exact, margin_of, margin_of_members
 from anyburl.bodies.kernel_unary import counts_large, ground_unary, is_given_elsewhere, predicts_all, unary_predictions
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import find_segment, inverse
+from anyburl.graph.kernel import GraphArrays, find_segment, inverse
 
 
 @inlined

@@ -23,8 +23,17 @@ from anyburl.bodies.kernel_sample import (
     shuffled,
     widest_reach,
 )
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, expect, expect_edges, expect_steps, expect_targets, inverse, joins, steps
+from anyburl.graph.kernel import (
+    GraphArrays,
+    entity_rows,
+    expect,
+    expect_edges,
+    expect_steps,
+    expect_targets,
+    inverse,
+    joins,
+    steps,
+)
 
 COMING = 15  # an index into `Scratch.coming` is a number modulo 16
 LONGEST_SAMPLED = 3  # body with a start whose ends can be sampled

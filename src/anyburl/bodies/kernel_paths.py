@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from anyburl.base.jit import inlined, kernel, prefetch
 from anyburl.base.rng import mix, next_uint64, randint
 from anyburl.bodies.arrays import HeadTriples, PathArrays, SeenArrays
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, expect, expect_edges, expect_steps, inverse, joins
+from anyburl.graph.kernel import GraphArrays, entity_rows, expect, expect_edges, expect_steps, inverse, joins
 
 TRIES = 8  # to close a cyclic path of a large graph
 COMING = 15  # an index into `coming` is the number of an attempt modulo 16

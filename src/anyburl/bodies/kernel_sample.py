@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from anyburl.base.jit import inlined, kernel, part
 from anyburl.base.rng import mix
 from anyburl.bodies.arrays import HeadArrays, Limits, Scratch, TallyArrays
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, expect, expect_steps, has_edge, inverse, lower_bound, steps
+from anyburl.graph.kernel import GraphArrays, entity_rows, expect, expect_steps, has_edge, inverse, lower_bound, steps
 
 
 @inlined

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from anyburl.base.jit import inlined, merged, part, prefetch
 from anyburl.bodies.arrays import CONSTANT, DANGLING, GROUNDED, NO_LIMIT, BodyArrays, LevelArrays, Limits, Scratch
 from anyburl.bodies.kernel_binary import begin_grounding, end_grounding
-from anyburl.bodies.kernel_ends import AHEAD, note_facts, note_through
-from anyburl.bodies.kernel_reach import contains, reach, shared_by_ways
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, expect, expect_steps, inverse, steps
+from anyburl.bodies.kernel_ends import AHEAD, contains, note_facts, note_through, reach, shared_by_ways
+from anyburl.graph.kernel import GraphArrays, entity_rows, expect, expect_steps, inverse, steps
 
 
 @inlined

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
-from anyburl.bodies.kernel_reach import reach
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, has_edge, inverse, lower_bound
+from anyburl.bodies.kernel_ends import reach
+from anyburl.graph.kernel import GraphArrays, entity_rows, has_edge, inverse, lower_bound
 
 SMOOTHING = 5.0  # of the confidences of rules that conditions are compared with
 CHAIN = 2  # cuts kept in one direction: a finer one only if it is better than the coarser beyond chance

@@ -31,8 +31,8 @@ from anyburl.bodies.kernel import score
 from anyburl.bodies.paths import canonical, with_keys
 from anyburl.data.dataset import Dataset
 from anyburl.data.table import TripleTable
-from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import find_segments, owners, with_loops
+from anyburl.graph.kernel import GraphArrays, inverses
 from anyburl.graph.stored import graph_of
 from anyburl.rules import columns as formulas
 from anyburl.rules.columns import MEASURES, RuleColumns

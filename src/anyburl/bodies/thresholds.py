@@ -32,8 +32,8 @@ from anyburl.bodies.kernel_values import (
 )
 from anyburl.data.attributes import Attribute, AttributeKind, attributes_of, format_value, parse_value
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import find_segments, range_rows, segment_entities
+from anyburl.graph.kernel import GraphArrays, inverses
 from anyburl.rules.columns import VALUE_KINDS
 from anyburl.rules.combine import distinct_rows
 from anyburl.rules.ruleset import RuleSet

@@ -15,7 +15,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -28,7 +28,7 @@ from typer.core import TyperGroup
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, InvalidOptionError, OptionError, UnknownDataError, quoted
 from anyburl.base.files import at_home, is_text
-from anyburl.cli.arguments import is_given, with_flags, with_parameters
+from anyburl.cli.arguments import Command, is_given, with_flags, with_parameters
 from anyburl.cli.events import exhausted, lacks_descriptors, logged
 from anyburl.cli.loading import download_data_argument
 from anyburl.cli.notes import (
@@ -51,11 +51,11 @@ from anyburl.cli.temporal_runs import (
 )
 from anyburl.data.options import IGNORED, RECOGNISED, ReadOptions
 
-Command = Callable[..., None]
+Run = Callable[..., None]
 
-BY_DATA: Mapping[str, Command] = {"learn": learn_history, "doctor": examine_history}
+BY_DATA: Mapping[str, Run] = {"learn": learn_history, "doctor": examine_history}
 """The commands whose DATA tells."""
-BY_RUN: Mapping[str, Command] = {
+BY_RUN: Mapping[str, Run] = {
     "rules": show_temporal_rules,
     "evaluate": evaluate_history,
     "predict": predict_at,
@@ -67,7 +67,7 @@ BY_RUN: Mapping[str, Command] = {
 """The commands whose run folder tells."""
 
 
-def with_times(name: str, command: Command) -> Command:
+def with_times(name: str, command: Run) -> Run:
     """Return a command that also takes facts with times or temporal rules, if there is such a version of it."""
     timed = BY_DATA.get(name) or BY_RUN.get(name)
     if timed is None:
@@ -106,7 +106,7 @@ def _value(ctx: typer.Context, key: str, values: Mapping[str, Any], parameter: i
 
 def _has_times(name: str, subject: str, values: Mapping[str, Any]) -> bool:
     if name in BY_RUN or (name == "learn" and values.get("resume")):
-        from anyburl.rules.files.run_folder import is_temporal_run
+        from anyburl.rules.run_folder import is_temporal_run
 
         return is_temporal_run(at_home(subject))
     if values.get("data") is None:
@@ -208,42 +208,37 @@ class AnyburlGroup(TyperGroup):
         return code
 
 
-COMMANDS = (
-    "demo",
-    "learn",
-    "rules",
-    "report",
-    "evaluate",
-    "predict",
-    "explain",
-    "complete",
-    "publish",
-    "serve",
-    "mcp",
-    "prepare",
-    "distil",
-    "tune",
-    "embed",
-    "calibrate",
-    "check",
-    "rescore",
-    "diff",
-    "convert",
-    "export",
-    "datasets",
-    "doctor",
-    "index",
-    "plot",
-)
-"""The modules of commands, in the order of `--help`."""
-LONG = {
-    *("learn", "evaluate", "complete", "prepare", "distil", "tune", "embed", "calibrate", "rescore", "doctor"),
-    *("index", "report"),
+COMMANDS = {
+    "demo": "demo",
+    "learn": "learn",
+    "rules": "rules",
+    "report": "export",
+    "evaluate": "evaluate",
+    "predict": "predict",
+    "explain": "predict",
+    "complete": "complete",
+    "publish": "export",
+    "serve": "serve",
+    "mcp": "serve",
+    "prepare": "models",
+    "distil": "rule_sets",
+    "tune": "models",
+    "embed": "models",
+    "calibrate": "models",
+    "check": "complete",
+    "rescore": "rule_sets",
+    "diff": "rule_sets",
+    "convert": "rule_sets",
+    "export": "export",
+    "datasets": "datasets",
+    "doctor": "datasets",
+    "index": "datasets",
+    "plot": "plot",
 }
-"""Commands that write a log."""
+"""The commands in the order of `--help`, and the file of `cli` that has each."""
 
 
-def command_line(names: Sequence[str] = COMMANDS) -> typer.Typer:
+def command_line(names: Collection[str] = COMMANDS) -> typer.Typer:
     """Return the command line with these commands."""
     made = typer.Typer(
         name="anyburl",
@@ -255,16 +250,16 @@ def command_line(names: Sequence[str] = COMMANDS) -> typer.Typer:
     )
     made.callback(invoke_without_command=True)(_start)
     for name in names:
-        module = import_module(f"anyburl.cli.{name}")
-        command = with_times(name, with_flags(module.command))
-        command = logged(name, command) if name in LONG else command
-        made.command(name=name, epilog=module.EXAMPLE)(command)
+        command: Command = getattr(import_module(f"anyburl.cli.{COMMANDS[name]}"), f"{name}_command")
+        run = with_times(name, with_flags(command.run))
+        run = logged(name, run) if command.takes_long else run
+        made.command(name=name, epilog=command.example)(run)
     return made
 
 
 @cache
 def __getattr__(name: str) -> typer.Typer:
-    """Return `app`, which has all commands, when it is used: to run one, no other is needed."""
+    """Return `app`, which has all commands. It is made when it is used: to run one command, no other is needed."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return command_line()
@@ -293,7 +288,7 @@ def main() -> None:
     handle_signals(leave)
     warnings.filterwarnings("ignore", "Polars binary is missing")  # for want of memory, which is told in a sentence
     named = sys.argv[1:2]
-    command = typer.main.get_command(command_line(named) if {*named} <= {*COMMANDS} and named else __getattr__("app"))
+    command = typer.main.get_command(command_line(named) if COMMANDS.keys() & named else __getattr__("app"))
     sys.unraisablehook = raise_again
     handle_signals(signal.default_int_handler)
     try:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeGuard, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeGuard, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -15,6 +15,23 @@ from anyburl.learning.options import ENGINES
 from anyburl.ranking.options import PANEL
 
 Complete = Callable[[str], list[str]]
+
+
+class Command(NamedTuple):
+    """A command of the command line; `cli/app.py` lists them."""
+
+    name: str
+    example: str  # the end of its help
+    run: Callable[..., None]
+    takes_long: bool  # its progress is logged
+
+
+def command(name: str, example: str, *, takes_long: bool = False) -> Callable[[Callable[..., None]], Command]:
+    """Make a function a command: NAME_command, in a file that `cli/app.py` names.
+
+    Its parameters become arguments and flags (`with_flags`), its docstring the help.
+    """
+    return lambda run: Command(name, example, run, takes_long)
 
 
 def one_of(*values: str) -> Complete:

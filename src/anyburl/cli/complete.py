@@ -1,4 +1,4 @@
-"""`anyburl complete`: every missing fact that the rules imply."""
+"""`anyburl complete` and `check`: every missing fact, and which facts from elsewhere rules support or contradict."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
+from anyburl.base.checking import share
 from anyburl.base.errors import DataError, OptionError, counted
-from anyburl.base.files import lines_of
-from anyburl.cli.arguments import Address, Data, Engine, Rules, Without, one_of
-from anyburl.cli.asking import AskingOptions
+from anyburl.base.files import at_home, lines_of
+from anyburl.cli.arguments import Address, Data, Engine, Rules, Without, command, one_of
+from anyburl.cli.loading import AskingOptions
 from anyburl.cli.notes import Interrupts, Slow, print_json, print_whole, result_console
 from anyburl.reasoning.completion.options import PROVENANCES, CompleteOptions, check_proposes
 
@@ -26,14 +28,17 @@ if TYPE_CHECKING:
     from anyburl.reasoning.completion.files import FactFile, FactStream
     from anyburl.reasoning.reasoner import Reasoner
 
-EXAMPLE = (
+
+N_RELATIONS_SHOWN = 15  # relations
+
+
+@command(
+    "complete",
     "Example:  anyburl complete runs/geo --out missing.tsv --min-score 0.5 --reasons\n\n"
-    "The best of each relation:  anyburl complete runs/geo --out missing.parquet --top 10"
+    "The best of each relation:  anyburl complete runs/geo --out missing.parquet --top 10",
+    takes_long=True,
 )
-N_SHOWN = 15  # relations
-
-
-def command(
+def complete_command(
     rules: Rules,
     out: Annotated[
         str,
@@ -167,8 +172,198 @@ class _Found:
         table.add_column("relation", overflow="fold")
         table.add_column("facts", justify="right", no_wrap=True)
         table.add_column("highest score", justify="right", no_wrap=True)
-        for relation, n in self._counts.most_common(N_SHOWN):
+        for relation, n in self._counts.most_common(N_RELATIONS_SHOWN):
             table.add_row(names.get(relation), f"{n:,}", f"{self._best[relation]:.3f}")
         print_whole(table)
-        if len(self._counts) > N_SHOWN:
-            console.say(f"and {counted(len(self._counts) - N_SHOWN, 'more relation')}", "dim")
+        if len(self._counts) > N_RELATIONS_SHOWN:
+            console.say(f"and {counted(len(self._counts) - N_RELATIONS_SHOWN, 'more relation')}", "dim")
+
+
+FAILED = 3  # the exit code where a check that was asked for failed
+SUFFIXES = (".tsv", ".csv", ".parquet", ".jsonl")
+N_SHOWN = 50
+STYLES = {"stated": "green", "supported": "green", "contradicted": "red", "unknown": "yellow"}
+
+
+@command(
+    "check",
+    "Example:  anyburl check extracted.tsv --run runs/geo --out checked.csv\n\n"
+    "In a pipeline:  anyburl check extracted.tsv --run runs/geo --quiet --fail-below 0.5",
+)
+def check_command(
+    facts: Annotated[
+        str,
+        typer.Argument(
+            metavar="FACTS", help="Facts to check: text, CSV, Parquet, JSON lines, RDF, or whatever DATA may be."
+        ),
+    ],
+    run: Annotated[str, typer.Option("--run", metavar="RUN", help="The run folder, or a file of rules.")],
+    data: Data = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help=f"Write the results to a file: {', '.join(SUFFIXES)}.")
+    ] = None,
+    min_probability: Annotated[
+        float, typer.Option(metavar="CHANCE", help="From this probability on, facts are supported.")
+    ] = 0.5,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(
+            metavar="CHANCE",
+            help=f"Exit with code {FAILED} if a fact that is not stated is less likely than this, or contradicted.",
+        ),
+    ] = None,
+    known_false: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Facts that are known to be false: probabilities are learned from these and from known true ones.",
+        ),
+    ] = None,
+    known_true: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Facts that are known to be true, beside --known-false. [default: valid]"),
+    ] = None,
+    as_if_unstated: Annotated[
+        bool,
+        typer.Option(
+            "--as-if-unstated", help="Judge facts of valid and test by train alone, as if nobody stated them."
+        ),
+    ] = False,
+    *,
+    asked: AskingOptions,
+) -> None:
+    """Judge facts from elsewhere, such as those that a language model extracted: stated, supported, contradicted or
+    unknown, with the reasons for and against.
+    """
+    share("min_probability", min_probability)
+    if fail_below is not None:
+        share("fail_below", fail_below)
+    check_target(out)
+    if known_true is not None and known_false is None:
+        raise OptionError("--known-true needs --known-false: facts that are known to be false")
+    given = _read(facts)
+    judged = {"known_false": known_false, "known_true": known_true}
+    learned_from = {name: _read(path) for name, path in judged.items() if path is not None}
+    source = asked.source(run, data)
+    with source.open(asked.ranking, explaining=True, completing=True, seed=asked.seed) as reasoner:
+        source.apply_reviews(reasoner)
+        if reasoner.calibration is None and not learned_from and not asked.quiet:
+            for_probabilities = f"run `anyburl calibrate {run}`"
+            if asked.ranking.aggregation == "hybrid":
+                for_probabilities = "use another --aggregation, or --known-false,"
+            source.notes.say(f"scores are not calibrated: {for_probabilities} for probabilities", "yellow")
+        with Slow(source.notes, "checking facts", "checked facts", total=len(given)) as bar:
+            checked = reasoner.check(
+                given,
+                min_probability=min_probability,
+                as_if_unstated=as_if_unstated,
+                progress=bar.advance,
+                **learned_from,
+            )
+        likely = "score" if reasoner.calibration is None and not learned_from else "probability"
+    if out is not None:
+        write_table(checked, at_home(out))
+    if asked.json:
+        print_json(checked.to_dicts())
+    elif not asked.quiet:
+        _print_check(checked, source.names, out)
+    if fail_below is not None and _n_failing(checked, likely, fail_below):
+        raise typer.Exit(FAILED)
+
+
+def check_target(out: Path | None) -> None:
+    """Refuse, before any work is done, what results cannot be written to."""
+    if out is None:
+        return
+    if out.suffix.lower() not in SUFFIXES:
+        raise DataError(f"{out}: expected a file that ends in one of {', '.join(SUFFIXES)}")
+    if not at_home(out).parent.is_dir():
+        raise DataError(f"{out}: the folder {out.parent} does not exist")
+
+
+def _read(facts: str) -> pl.DataFrame:
+    """Return the labels of facts, in order."""
+    import polars as pl
+
+    from anyburl.data.dataset import facts_in_order
+
+    path = at_home(facts)
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        if not path.is_file():
+            raise DataError(f"{facts}: no such file")
+        try:
+            frame = pl.read_ndjson(path, infer_schema_length=None)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise DataError(f"{facts}: cannot read JSON lines ({' '.join(str(error).split())[:200]})") from error
+        if missing := [name for name in ("subject", "relation", "object") if name not in frame.columns]:
+            raise DataError(f"{facts}: expected objects with subject, relation and object, got none with {missing[0]}")
+        return frame
+    return facts_in_order(facts)
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """Write a frame by the suffix of the file; in text, triples and lists of triples are written out."""
+    import polars as pl
+
+    from anyburl.base.writing import replacing
+
+    with replacing(path) as unfinished:
+        if path.suffix.lower() == ".parquet":
+            frame.write_parquet(unfinished)
+        elif path.suffix.lower() == ".jsonl":
+            frame.write_ndjson(unfinished)
+        else:
+            fact, facts = pl.List(pl.String), pl.List(pl.List(pl.String))
+            flat = frame.with_columns(
+                *(pl.col(name).list.join(" ") for name, kind in frame.schema.items() if kind == fact),
+                *(
+                    pl.col(name).list.eval(pl.element().list.join(" ")).list.join("; ")
+                    for name, kind in frame.schema.items()
+                    if kind == facts
+                ),
+            )
+            flat.write_csv(unfinished, separator="," if path.suffix.lower() == ".csv" else "\t")
+
+
+def _n_failing(checked: pl.DataFrame, likely: str, least: float) -> int:
+    import polars as pl
+
+    bad = (pl.col("verdict") != "stated") & (
+        (pl.col("verdict") == "contradicted") | (pl.col(likely).fill_null(0.0) < least)
+    )
+    return checked.filter(bad).height
+
+
+def _print_check(checked: pl.DataFrame, names: Names, out: Path | None) -> None:
+    """Print how many facts there are of each verdict, and what is wrong with the doubtful ones."""
+    console, counts = result_console(), dict(checked["verdict"].value_counts().iter_rows())
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("fact", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("likely", justify="right", no_wrap=True)
+    table.add_column("because", overflow="fold")
+    for row in checked.head(N_SHOWN).iter_rows(named=True):
+        likely = "" if row["probability"] is None else f"{row['probability']:.0%}"
+        fact = _worded([row["subject"], row["relation"], row["object"]], names)
+        table.add_row(fact, Text(row["verdict"], STYLES[row["verdict"]]), likely, _because(row, names))
+    print_whole(table)
+    if len(checked) > N_SHOWN:
+        console.say(f"and {counted(len(checked) - N_SHOWN, 'more fact')}", "dim")
+    console.say(", ".join(f"{counts.get(name, 0):,} {name}" for name in STYLES))
+    if out is not None:
+        console.say(f"written to {out}", "dim")
+
+
+def _because(row: dict[str, Any], names: Names) -> str:
+    """Return the reason for a verdict in a few words."""
+    if row["conflict"]:
+        return f"stated: {_worded(row['conflict'], names)}"
+    if row["note"]:
+        return str(row["note"])
+    reasons = "; ".join(_worded(fact, names) for fact in row["facts"])
+    instead = row["instead"]
+    return reasons if instead is None else f"rules prefer {names.get(instead) or instead} ({reasons})"
+
+
+def _worded(fact: list[str], names: Names) -> str:
+    return " ".join(names.get(label) or label for label in fact)

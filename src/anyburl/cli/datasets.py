@@ -1,35 +1,58 @@
-"""`anyburl datasets`: list data sets, and download them."""
+"""`anyburl datasets`, `index` and `doctor`: data sets by name, a large one as an index, and what is odd about one."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import time
+from contextlib import AbstractContextManager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.measure import Measurement
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from anyburl.base.errors import OptionError
-from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads, complete_data, one_of
-from anyburl.cli.loading import download_data_argument, load_data_argument
-from anyburl.cli.notes import PlainConsole, note_console, print_json, print_whole, result_console
+from anyburl.base.errors import OptionError, counted
+from anyburl.base.files import at_home
+from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads, command, complete_data, one_of
+from anyburl.cli.complete import FAILED, check_target, write_table
+from anyburl.cli.events import peak_bytes, tell_progress
+from anyburl.cli.loading import download_data_argument, load_data_argument, load_rules_argument, remark_left_out, unlock
+from anyburl.cli.notes import (
+    SECONDS_UNTIL_SAID,
+    PlainConsole,
+    Slow,
+    compile_kernels,
+    note_console,
+    print_json,
+    print_whole,
+    result_console,
+)
+from anyburl.cli.predict import check_page
 from anyburl.cli.temporal_runs import load_history_argument
 from anyburl.data.options import ReadOptions
+from anyburl.tools.options import CHECKS, RULES, TIME_CHECKS, DoctorOptions, check_names
 
 if TYPE_CHECKING:
     from anyburl.data.catalogue import DatasetEntry
+    from anyburl.data.stored import IndexCard
+    from anyburl.tools.doctor.findings import Report
 
-EXAMPLE = "Example:  anyburl datasets get WN18RR\n\nYour own folder of data sets:  ANYBURL_DATA=~/data anyburl datasets"
+
 ACTIONS = ("list", "get")
 COLUMNS = ("name", "state", "train", "valid", "test", "entities", "relations", "licence", "description")
 DROPPED = ("licence", "relations", "entities", "valid", "test")  # where a terminal is narrow, in this order
 LEAST_ABOUT, GAP = 36, 3
 
 
-def command(
+@command(
+    "datasets",
+    "Example:  anyburl datasets get WN18RR\n\nYour own folder of data sets:  ANYBURL_DATA=~/data anyburl datasets",
+)
+def datasets_command(
     action: Annotated[
         str,
         typer.Argument(
@@ -113,15 +136,15 @@ def fitting_table(rows: list[tuple[DatasetEntry, str, Path | None]], width: int 
     wide = PlainConsole(width=100_000)
     for n_dropped in range(len(DROPPED) + 1):
         columns = [name for name in COLUMNS if name not in DROPPED[:n_dropped]]
-        rest = Measurement.get(wide, wide.options, _table(rows, columns[:-1])).maximum
+        rest = Measurement.get(wide, wide.options, _datasets_table(rows, columns[:-1])).maximum
         if width is None or rest + LEAST_ABOUT <= width:
             break
-    table = _table(rows, columns)
+    table = _datasets_table(rows, columns)
     table.columns[-1].max_width = None if width is None else max(1, width - rest - GAP)
     return table
 
 
-def _table(rows: list[tuple[DatasetEntry, str, Path | None]], columns: list[str]) -> Table:
+def _datasets_table(rows: list[tuple[DatasetEntry, str, Path | None]], columns: list[str]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading in columns:
         is_number = heading in COLUMNS[2:7]
@@ -159,3 +182,204 @@ def _get(name: str, notes: PlainConsole, *, json: bool, quiet: bool) -> None:
     if entry and entry.licence:
         out.say(f"licence: {entry.licence}", "dim")
     out.say(f"learn from it:  anyburl learn {name} --out runs/{data.name}")
+
+
+@command(
+    "index",
+    "Example:  anyburl index big.tsv.gz --out big.index, then anyburl learn big.index --out runs/big",
+    takes_long=True,
+)
+def index_command(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A data set name (see `anyburl datasets`), a folder with train, valid and test, a file, or an "
+            "address (see `anyburl learn --help`).",
+            autocompletion=complete_data,
+        ),
+    ],
+    out: Annotated[Path, typer.Option(metavar="INDEX", help="The folder to write; it must be new or empty.")],
+    quiet: Quiet = False,
+    json: Json = False,
+    threads: UnusedThreads = None,
+    seed: UnusedSeed = None,
+    *,
+    reading: ReadOptions,
+) -> None:
+    """Index DATA once, so that every other command can open INDEX as its DATA at once."""
+    from anyburl.graph.stored import check_index_output, write_index
+
+    notes = note_console(quiet=quiet)
+    check_index_output(at_home(out))
+    download_data_argument(data, notes)
+    unlock(data)
+    started = time.monotonic()
+    with Steps(notes) as steps:
+        card = write_index(data, out, steps.show, reading)
+    remark_left_out(card.name, card.left_out, reading, notes)
+    told = _index_text(card, out, time.monotonic() - started)
+    if json:
+        print_json(told)
+    elif not quiet:
+        _print_index(told, out)
+
+
+class Steps:
+    """Shows progress: live on a terminal, elsewhere one line per step once it has taken a while."""
+
+    def __init__(self, console: PlainConsole) -> None:
+        self._console, self._step = console, ""
+        columns = SpinnerColumn(), TextColumn("{task.description} ..."), TimeElapsedColumn()
+        self._spinner = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Steps:
+        self._spinner.start()
+        self._task = self._spinner.add_task("opening")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._spinner.stop()
+
+    def show(self, doing: str, n: int) -> None:
+        """Show a new step, or how far the current one is."""
+        said = f"{doing}: {n:,}"
+        tell_progress(doing=doing, done=n)
+        self._spinner.update(self._task, description=said)
+        is_slow = time.monotonic() - self._started >= SECONDS_UNTIL_SAID
+        if doing != self._step and is_slow and not self._console.is_terminal:
+            self._step = doing
+            self._console.say(f"{said} ...")
+
+
+def _index_text(card: IndexCard, out: Path, seconds: float) -> dict[str, Any]:
+    n_bytes = sum(file.stat().st_size for file in at_home(out).rglob("*") if file.is_file())
+    return {
+        "out": str(out),
+        "name": card.name,
+        **card.triples,
+        "duplicates": sum(card.duplicates.values()),
+        "entities": card.entities,
+        "relations": card.relations,
+        "fingerprint": card.fingerprint,
+        "left_out": card.left_out,
+        "bytes": n_bytes,
+        "bytes_per_triple": round(n_bytes / max(1, sum(card.triples.values())), 1),
+        "seconds": round(seconds, 2),
+        "peak_bytes": peak_bytes(),
+    }
+
+
+def _print_index(told: dict[str, Any], out: Path) -> None:
+    console = result_console()
+    splits = ", ".join(f"{split} {told[split]:,}" for split in ("train", "valid", "test"))
+    repeated = f" ({counted(told['duplicates'], 'duplicate')} dropped)" if told["duplicates"] else ""
+    console.say(f"{told['name']}: {splits}{repeated}; {told['entities']:,} entities, {told['relations']:,} relations")
+    peak = f", {told['peak_bytes'] / 1e9:.1f} GB of memory" if told["peak_bytes"] else ""
+    size = f"{told['bytes'] / 1e6:,.1f} MB, {told['bytes_per_triple']:g} bytes per triple"
+    console.say(f"index in {out}: {size}; {told['seconds']:.1f} s{peak}")
+    console.say(f"learn from it:  anyburl learn {out} --out RUN")
+
+
+@command(
+    "doctor",
+    "Example:  anyburl doctor geo --html report.html\n\n"
+    "In a pipeline:  anyburl doctor data/mine --no-rules --quiet --fail-on leakage,unseen",
+    takes_long=True,
+)
+def doctor_command(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A data set name (see `anyburl datasets`), a folder with train, valid and test, a file, an index, "
+            "or an address (see `anyburl learn --help`).",
+            autocompletion=complete_data,
+        ),
+    ],
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as an HTML page.")] = None,
+    suspects: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write all suspects with their reasons as a table (.csv, .tsv, .jsonl, .parquet).",
+            rich_help_panel=RULES,
+        ),
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHECK,...",
+            help=f"Exit with code {FAILED} if one of these checks reports a problem or a warning: "
+            f"{', '.join({**CHECKS, **TIME_CHECKS})}.",
+        ),
+    ] = None,
+    rules: Annotated[
+        str | None,
+        typer.Option(metavar="RULES", help="Use the rules of this run folder or rule file.", rich_help_panel=RULES),
+    ] = None,
+    *,
+    options: DoctorOptions,
+    no_rules: Annotated[
+        bool, typer.Option("--no-rules", help="Learn no rules: judge facts by counting.", rich_help_panel=RULES)
+    ] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+    reading: ReadOptions,
+) -> None:
+    """Report what is odd about DATA: leakage, inverse and duplicate relations, facts that look wrong, and more."""
+    if no_rules and rules is not None:
+        raise OptionError("--rules and --no-rules contradict each other: use one of them")
+    options = replace(options, seconds=0.0) if no_rules else options
+    fatal = () if fail_on is None else check_names(name.strip() for name in fail_on.split(",") if name.strip())
+    check_page(html)
+    check_target(suspects)
+    notes = note_console(quiet=quiet)
+    report = _examine(data, reading, rules, options, notes)
+    if suspects is not None:
+        found = report.all_suspects()
+        write_table(found, at_home(suspects))
+        notes.say(f"{counted(len(found), 'suspect')} written to {suspects}")
+    finish_report(report, html, fatal, json=json)
+
+
+def finish_report(report: Report, html: Path | None, fatal: tuple[str, ...], *, json: bool) -> None:
+    """Print or write a report; exit with a code of its own if one of the `fatal` checks found something."""
+    if html is not None:
+        report.write_html(html)
+    failed = report.failed(fatal) if fatal else ()
+    if json:
+        print_json({**report.to_json(), "failed": list(failed)})
+    else:
+        _print_doctor(report, html, failed)
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+def _examine(data: str, reading: ReadOptions, rules: str | None, options: DoctorOptions, notes: PlainConsole) -> Report:
+    from anyburl.tools.doctor.examine import Shows, examine, warm_up_doctor
+    from anyburl.tools.doctor.labels import examine_columns, is_row_per_thing
+
+    path = at_home(data)
+    if reading.columns is None and path.is_file() and is_row_per_thing(path):
+        return examine_columns(path)
+    dataset = load_data_argument(data, notes, reading)
+    known = None if rules is None else load_rules_argument(rules, notes)
+    if known is not None or options.seconds:
+        learning = known is None
+        compile_kernels(lambda: warm_up_doctor(options, dataset.vocabulary, learning=learning), notes)
+
+    def watch(doing: str, done: str, total: int | None) -> AbstractContextManager[Shows | None]:
+        return Slow(notes, doing, done, total=total)
+
+    return examine(dataset, known, options, watch=watch)
+
+
+def _print_doctor(report: Report, html: Path | None, failed: tuple[str, ...]) -> None:
+    print_whole(report)
+    out = result_console()
+    if html is not None:
+        out.say(f"page written to {html}", "dim")
+    if failed:
+        out.say(f"failed: {', '.join(failed)}", "bold red")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyburl.base.errors import RunError
-from anyburl.cli.arguments import Json, Quiet, Threads
+from anyburl.cli.arguments import Json, Quiet, Threads, command
 from anyburl.cli.notes import PlainConsole, compile_kernels, note_console, print_json, print_whole, result_console
 from anyburl.cli.session import Session, run_session
 from anyburl.cli.tables import counts_table, results_table, rule_rows, rules_table, table_width
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 COMPILE_RANKING = """
-from anyburl.reasoning.warmup import warm_up_reasoning
+from anyburl.reasoning.shortcuts import warm_up_reasoning
 warm_up_reasoning({n_relations}, explaining=True)
 """
 
@@ -103,7 +103,7 @@ def make_showcase(
 ) -> Showcase:
     """Rank the test split, and explain some of its triples that are ranked first."""
     from anyburl.reasoning.reasoner import Reasoner
-    from anyburl.reasoning.warmup import warm_up_reasoning
+    from anyburl.reasoning.shortcuts import warm_up_reasoning
 
     def compile_ranking() -> None:
         beside.wait()
@@ -174,14 +174,14 @@ def show(showcase: Showcase | None, n_facts: int, out: PlainConsole) -> None:
         print_whole(to_tree(explanation))
 
 
-EXAMPLE = "Example:  anyburl demo --seconds 10 --out runs/demo"
 DATA = "geo"
 N_SHOWN = 5
 N_LOOKED_AT = 5_000
 TYPES = {str(kind): kind.form.meaning for kind in KINDS if kind.form.is_learned}
 
 
-def command(
+@command("demo", "Example:  anyburl demo --seconds 10 --out runs/demo")
+def demo_command(
     seconds: Annotated[float, typer.Option(min=0.1, help="How long to learn.")] = 5.0,
     out: Annotated[Path | None, typer.Option(metavar="RUN", help="Keep the run in this folder.")] = None,
     threads: Threads = None,

@@ -15,8 +15,8 @@ from rich.table import Table
 from anyburl.base.checking import parse_texts
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError, counted
 from anyburl.base.files import at_home
-from anyburl.cli.arguments import Address, Data, Engine, Rules, flag_of
-from anyburl.cli.asking import AskingOptions, RulesAndData
+from anyburl.cli.arguments import Address, Data, Engine, Rules, command, flag_of
+from anyburl.cli.loading import AskingOptions, RulesAndData
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console
 from anyburl.cli.tables import metrics_table, protocol_line, results_table, seconds_line, tuning_line
 from anyburl.ranking.options import PROTOCOLS, RankOptions
@@ -26,15 +26,17 @@ if TYPE_CHECKING:
     from anyburl.reasoning.metrics import Metrics
     from anyburl.reasoning.reasoner import Reasoner
 
-EXAMPLE = (
-    "Example:  anyburl evaluate runs/geo --aggregation noisy-or-top:5\n\n"
-    "Quality over time:  anyburl evaluate runs/geo --at 10,50,100"
-)
 RANKED_IN = "the best candidates of every query are in"
 SPLIT_HINT = "`anyburl learn DATA --split 0.8,0.1,0.1` divides a graph that has no splits"
 
 
-def command(
+@command(
+    "evaluate",
+    "Example:  anyburl evaluate runs/geo --aggregation noisy-or-top:5\n\n"
+    "Quality over time:  anyburl evaluate runs/geo --at 10,50,100",
+    takes_long=True,
+)
+def evaluate_command(
     rules: Rules,
     data: Data = None,
     split: Annotated[str, typer.Option(metavar="test|valid|train", help="The split to rank.")] = "test",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyburl.base.errors import OptionError, RunError, counted
-from anyburl.cli.arguments import Json, Quiet, complete_data
+from anyburl.cli.arguments import Json, Quiet, command, complete_data
 from anyburl.cli.loading import load_data_argument, recorded_data
 from anyburl.cli.notes import PlainConsole, note_console, print_json, require_engine, result_console
 from anyburl.cli.session import Session, run_session
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from anyburl.learning.learner import Learner
     from anyburl.learning.recorder import Recorder, Update
 
-EXAMPLE = (
+
+@command(
+    "learn",
     "Example:  anyburl learn geo --seconds 10 --out runs/geo\n\n"
-    "Continue a run:  anyburl learn --out runs/geo --resume --seconds 60"
+    "Continue a run:  anyburl learn --out runs/geo --resume --seconds 60",
+    takes_long=True,
 )
-
-
-def command(
+def learn_command(
     out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder to write.")],
     data: Annotated[
         str | None,
@@ -84,7 +85,7 @@ def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConso
     dataset = load_data_argument(data, notes, reading)
     options = LearnOptions(**_with_labels(given, dataset))
 
-    from anyburl.learning.engines.base import target_relations
+    from anyburl.learning.engine import target_relations
     from anyburl.learning.learner import Learner
     from anyburl.learning.recorder import Recorder
     from anyburl.learning.run import RunDirectory

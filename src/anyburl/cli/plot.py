@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyburl.base.errors import DataError, OptionError
-from anyburl.cli.arguments import Data, Without
-from anyburl.cli.asking import AskingOptions, RulesAndData
+from anyburl.cli.arguments import Data, Without, command
+from anyburl.cli.loading import AskingOptions, RulesAndData
 from anyburl.cli.notes import Slow, note_console, print_json, result_console
 
 if TYPE_CHECKING:
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
     Draw = Callable[[Axes], Axes]
 
-EXAMPLE = (
-    "Example:  anyburl plot runs/geo --out geo.png\n\n"
-    "Compare policies:  anyburl plot runs/weighted runs/random --what anytime --out pictures"
-)
 PLOTS = ("anytime", "rules", "rewards", "cores", "calibration")
 RANKED = ("anytime", "calibration")
 
 
-def command(
+@command(
+    "plot",
+    "Example:  anyburl plot runs/geo --out geo.png\n\n"
+    "Compare policies:  anyburl plot runs/weighted runs/random --what anytime --out pictures",
+)
+def plot_command(
     runs: Annotated[
         list[Path],
         typer.Argument(metavar="RUN", help="Run folders. `anytime` compares them; the other plots show the first."),
@@ -63,7 +64,7 @@ def command(
     plots = Plots(runs, data, asked.ranking, split, metric, asked.seed, quiet=asked.quiet)
     if what is None and not plots.can_rank():
         names = [name for name in names if name not in RANKED]
-    files = _write(out, {name: plots.drawing(name) for name in names})
+    files = _write_plot(out, {name: plots.drawing(name) for name in names})
     if asked.json:
         print_json({"files": [str(file) for file in files], "plots": names})
     elif not asked.quiet:
@@ -186,7 +187,7 @@ class Plots:
         return lambda axes: plot_calibration(table, split=self.split, axes=axes)
 
 
-def _write(out: Path, drawings: dict[str, Draw]) -> list[Path]:
+def _write_plot(out: Path, drawings: dict[str, Draw]) -> list[Path]:
     """Write one picture with all drawings, or one for each into a folder; return the files."""
     from anyburl.tools.plotting import SIZE, new_figure, save
 

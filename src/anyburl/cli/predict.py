@@ -1,4 +1,4 @@
-"""`anyburl predict`: the best answers to a query, or to a file of queries."""
+"""`anyburl predict` and `explain`: answers of questions, and why a fact is one of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from anyburl.base.errors import OptionError, counted
+from anyburl.base.errors import DataError, OptionError, counted
 from anyburl.base.files import at_home
-from anyburl.cli.arguments import Data, Rules
-from anyburl.cli.asking import AskingOptions, RulesAndData
+from anyburl.cli.arguments import Data, Rules, command
+from anyburl.cli.loading import AskingOptions, RulesAndData
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console
 from anyburl.cli.tables import bold_rule
 from anyburl.ranking.options import parse_aggregation
@@ -22,22 +22,24 @@ from anyburl.ranking.options import parse_aggregation
 if TYPE_CHECKING:
     import polars as pl
 
+    from anyburl.data.names import Names as NamesByLabel
     from anyburl.reasoning.completion.files import FactFile, FactStream
     from anyburl.reasoning.explanation.explain import Explanation
-    from anyburl.reasoning.predicting import Answer, Answers
-    from anyburl.reasoning.queries import Query, QueryIds
+    from anyburl.reasoning.queries import Answer, Answers, Query, QueryIds
     from anyburl.reasoning.reasoner import Reasoner
 
-EXAMPLE = (
-    "Example:  anyburl predict runs/geo France official_language '?' --explain\n\n"
-    "Many queries:  anyburl predict runs/geo --queries queries.tsv > answers.tsv\n\n"
-    "A value:  anyburl predict runs/debian vlc installed_size '?'"
-)
+
 N_REASONS = 3
 COLUMNS = ("subject", "relation", "object", "rank", "score", "known", "rule", "rules", "query")
 
 
-def command(
+@command(
+    "predict",
+    "Example:  anyburl predict runs/geo France official_language '?' --explain\n\n"
+    "Many queries:  anyburl predict runs/geo --queries queries.tsv > answers.tsv\n\n"
+    "A value:  anyburl predict runs/debian vlc installed_size '?'",
+)
+def predict_command(
     rules: Rules,
     subject: Annotated[str | None, typer.Argument(metavar="SUBJECT", help="An entity, or ? to ask for it.")] = None,
     relation: Annotated[str | None, typer.Argument(metavar="RELATION", help="A relation.")] = None,
@@ -274,7 +276,7 @@ def _print_answers(query: Query, answers: Answers, answering: _Answering, *, qui
         out.say(f"no rule answers {_query_text(query, answering)}")
     else:
         out.say(_query_text(query, answering), "bold")
-        print_whole(_table(answers, answering))
+        print_whole(_predict_table(answers, answering))
     if not quiet:
         out.say(_remarks(query, answers, answering), "dim")
     if answering.explains:
@@ -290,7 +292,7 @@ def _query_text(query: Query, answering: _Answering) -> str:
     return f"({', '.join(words)})"
 
 
-def _table(answers: Answers, answering: _Answering) -> Table:
+def _predict_table(answers: Answers, answering: _Answering) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("answer", overflow="fold")
@@ -321,3 +323,56 @@ def _remarks(query: Query, answers: Answers, answering: _Answering) -> str:
     if reasoner.ranker.block_connected:
         parts.append(f"entities connected with {given} are left out (see --block-connected)")
     return "; ".join(parts)
+
+
+@command("explain", "Example:  anyburl explain runs/geo Aalborg time_zone Europe/Copenhagen --html why.html")
+def explain_command(
+    rules: Rules,
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="An entity.")],
+    relation: Annotated[str, typer.Argument(metavar="RELATION", help="A relation.")],
+    object: Annotated[str, typer.Argument(metavar="OBJECT", help="An entity.")],
+    data: Data = None,
+    top: Annotated[int, typer.Option(min=1, help="Number of rules to show.")] = 5,
+    groundings: Annotated[int, typer.Option(min=0, help="Number of groundings to show per rule.")] = 3,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page with the proofs drawn as graphs.")
+    ] = None,
+    *,
+    asked: AskingOptions,
+) -> None:
+    """Show the rules that predict a triple, true or not, with the facts that make them fire."""
+    if "?" in (subject, object):
+        raise OptionError("explain takes a complete triple; use predict to ask for answers")
+    check_page(html)
+    source = asked.source(rules, data)
+    with source.open(asked.ranking, explaining=True, seed=asked.seed) as reasoner:
+        found = reasoner.explain((subject, relation, object), top=top, groundings=groundings)
+    if html is not None:
+        from anyburl.reasoning.explanation.render import write_html
+
+        write_html(found, html, source.names)
+    if asked.json:
+        print_json(found.to_json(source.names))
+    else:
+        _print_tree(found, source.names, html)
+
+
+def check_page(html: Path | None) -> None:
+    """Refuse, before any work is done, a file that a page cannot be written to."""
+    if html is None:
+        return
+    if html.is_dir():
+        raise DataError(f"{html} is a folder: expected a file for the page")
+    if not html.parent.is_dir():
+        raise DataError(f"{html}: the folder {html.parent} does not exist")
+
+
+def _print_tree(found: Explanation, names: NamesByLabel, html: Path | None) -> None:
+    from anyburl.reasoning.explanation.render import to_tree
+
+    out = result_console()
+    print_whole(to_tree(found, names))
+    if not found.n_reasons and found.near_miss is None:
+        out.say("no rule lacks only one fact, either")
+    if html is not None:
+        out.say(f"page written to {html}", "dim")

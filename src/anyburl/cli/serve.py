@@ -1,4 +1,4 @@
-"""`anyburl serve`: the explorer in a browser."""
+"""`anyburl serve` and `mcp`: the explorer in a browser, and its answers as tools for agents."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ import typer
 from anyburl.base.errors import InvalidOptionError, MissingExtraError, OptionError, counted
 from anyburl.base.files import at_home
 from anyburl.base.machine import share_heaps
-from anyburl.cli.arguments import Data, Rules, Without
-from anyburl.cli.asking import AskingOptions, RulesAndData
+from anyburl.cli.arguments import Data, Rules, Without, command
+from anyburl.cli.loading import AskingOptions, RulesAndData
 from anyburl.cli.notes import PlainConsole, compile_kernels, print_json
 from anyburl.ranking.options import RankOptions, parse_aggregation
-from anyburl.web.options import BACKLOG, ServeOptions
+from anyburl.tools.options import BACKLOG, ServeOptions
 
 if TYPE_CHECKING:
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.web.background import Background
     from anyburl.web.explorer import Explorer
 
-EXAMPLE = "Example:  anyburl serve runs/geo --port 8080"
+
 INTERRUPTED = 130
 MOST_WORKERS = 256
 KERNELS = ("kernel.find_facts", "kernel.find_walks", "kernel_search.near_blocks")  # compiled last, of each page
@@ -40,7 +40,8 @@ Reviews = Annotated[
 ]
 
 
-def command(
+@command("serve", "Example:  anyburl serve runs/geo --port 8080")
+def serve_command(
     rules: Rules,
     data: Data = None,
     *,
@@ -71,8 +72,7 @@ def command(
             plain = {"rules": n_rules, "reviews": reviewed} if asked.json else None
             announce(rules, n_rules, serving, asked.notes(), json=plain)
             try:
-                from anyburl.web.app import create_app, serve
-                from anyburl.web.workers import serve_from_workers
+                from anyburl.web.app import create_app, serve, serve_from_workers
 
                 if workers > 1:
                     opening = partial(open_worker, rules, data, explorer.reviews.path, replace(asked, quiet=True))
@@ -152,3 +152,69 @@ def listening(serving: ServeOptions) -> socket.socket:
         raise OptionError(
             f"cannot listen on {serving.host} port {serving.port}: {os.strerror(error.errno or 0)}"
         ) from error
+
+
+PATH = "mcp"
+
+
+@command(
+    "mcp",
+    "Example:  anyburl mcp runs/geo\n\n"
+    "Over HTTP, beside the explorer:  ANYBURL_TOKEN=secret-token anyburl mcp runs/geo --http --port 8080",
+)
+def mcp_command(
+    rules: Rules,
+    data: Data = None,
+    http: Annotated[
+        bool,
+        typer.Option(
+            "--http", help=f"Serve over HTTP, at /{PATH} of an explorer, instead of standard input and output."
+        ),
+    ] = False,
+    reviews: Annotated[
+        bool, typer.Option("--reviews", help="Let agents record verdicts on facts; otherwise they can only read.")
+    ] = False,
+    explorer: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="The address of a running explorer that answers link to."),
+    ] = None,
+    *,
+    serving: ServeOptions,
+    asked: Annotated[AskingOptions, Without("with_scores")],
+) -> None:
+    """Let agents search, ask, explain, check facts, list rules and complete relations."""
+    if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn", "mcp"))):
+        raise MissingExtraError("anyburl mcp", "mcp")
+    share_heaps()
+    if asked.json and not http:
+        raise OptionError("--json needs --http: standard output belongs to the protocol")
+    if explorer is not None and http:
+        raise OptionError(
+            "--explorer is for standard input and output: with --http, answers link to the explorer beside it"
+        )
+    source = asked.source(rules, data)
+    check_aggregation(asked.ranking)
+    listener = listening(serving) if http else None
+    compile_pages(source)
+    with source.open(asked.ranking, explaining=True, completing=True, seed=asked.seed) as reasoner:
+        shown = make_explorer(reasoner, source, None)
+        source.apply_reviews(reasoner)
+        from anyburl.web.agents import make_server
+        from anyburl.web.app import create_app, serve
+
+        try:
+            if listener is None:
+                make_server(shown, serving, address=explorer, reviews=reviews).run("stdio")
+            else:
+                with listener:
+                    bound = replace(serving, port=listener.getsockname()[1])
+                    if asked.json:
+                        print_json({"address": f"{bound.address}{PATH}", "explorer": bound.address})
+                    asked.notes().say(
+                        f"agents at {bound.address}{PATH}, people at {bound.address} (Ctrl-C to stop)", "bold"
+                    )
+                    agents = make_server(shown, bound, address=bound.address, reviews=reviews)
+                    serve(create_app(shown, bound, agents), bound, listener)
+        except KeyboardInterrupt:
+            asked.notes().say("stopped")
+            raise typer.Exit(INTERRUPTED) from None

@@ -238,8 +238,8 @@ def run_session(
 
     If the run is learned anew, `replacing` is its folder, which stays as it was if that is interrupted.
     """
-    from anyburl.cli.rule_filters import Measuring  # which imports this module
-    from anyburl.learning.engines.threads import warm_up_learning
+    from anyburl.cli.rules import Measuring  # which imports this module
+    from anyburl.learning.threads import warm_up_learning
 
     n_relations, has_values = dataset.vocabulary.n_relations, not dataset.attributes.empty
     compile_kernels(lambda: warm_up_learning(options, n_relations, has_values=has_values), notes)
@@ -290,7 +290,7 @@ def _keeping(dataset: Dataset, learner: Learner, notes: PlainConsole) -> KeepRul
     """Return what chooses the rules to keep; its kernels are compiled if there is much to choose from."""
     from anyburl.models.distilling.distil import MANY_RULES
     from anyburl.models.distilling.keeping import rules_to_keep
-    from anyburl.reasoning.warmup import warm_up_distilling
+    from anyburl.reasoning.shortcuts import warm_up_distilling
 
     n_rules, options = learner.store.n_rules, learner.options
     keep = rules_to_keep(dataset, options, lambda doing, done: Slow(notes, doing, done))

@@ -16,12 +16,12 @@ from anyburl.base.checking import parse_texts
 from anyburl.base.errors import DataError, OptionError, counted
 from anyburl.base.files import lines_of
 from anyburl.cli.arguments import Data, Json, Quiet, Rules, Threads, UnusedSeed, one_of
-from anyburl.cli.check import write_table
+from anyburl.cli.complete import write_table
 from anyburl.cli.evaluate import RANKED_IN, check_rankings_file
 from anyburl.cli.notes import Slow, note_console, print_json, print_whole, result_console
 from anyburl.cli.tables import metrics_table, seconds_line
 from anyburl.cli.temporal_runs import PANEL, Time, TimedAggregation, apply_reviews, open_history
-from anyburl.temporal.options import FILTERS, STEPS, TIES
+from anyburl.learning.options import FILTERS, STEPS, TIES
 
 if TYPE_CHECKING:
     from anyburl.temporal.reasoner import TemporalAnswer, TemporalReasoner
@@ -307,7 +307,7 @@ def explain_at(
     seed: UnusedSeed = None,
 ) -> None:
     """Show the temporal rules that speak for a fact at a moment, with the facts and dates behind them."""
-    from anyburl.cli.explain import check_page
+    from anyburl.cli.predict import check_page
 
     if "?" in (subject, object):
         raise OptionError("explain takes a complete fact; use predict to ask for answers")

@@ -28,14 +28,14 @@ from anyburl.cli.notes import (
     result_console,
 )
 from anyburl.data.options import IGNORED, ReadOptions
-from anyburl.temporal.options import AGGREGATIONS, FORMS, TemporalOptions
-from anyburl.tools.options import check_names
-from anyburl.web.options import ServeOptions
+from anyburl.learning.options import AGGREGATIONS, FORMS, TemporalOptions
+from anyburl.tools.options import ServeOptions, check_names
 
 if TYPE_CHECKING:
     from anyburl.temporal.facts import TemporalDataset
     from anyburl.temporal.reasoner import TemporalReasoner
     from anyburl.temporal.rules import TemporalRule
+
 
 PANEL = "Facts with times"
 KERNELS = ("kernel_pairs.share_credit", "kernel_bodies.count_hops", "kernel_answer.answer_moments")
@@ -88,7 +88,7 @@ def open_history(
     with Slow(notes, f"opening {run}", f"opened {run}"):
         reasoner = TemporalReasoner.open(path, given, aggregation=aggregation, threads_used=threads)
     if data is None:
-        from anyburl.rules.files.run_folder import described_run
+        from anyburl.rules.run_folder import described_run
 
         if described_run(path)["data"].get("fingerprint") not in (None, reasoner.dataset.fingerprint):
             notes.say(f"{reasoner.dataset.name} has changed since the rules of {run} were learned", "yellow")
@@ -110,7 +110,7 @@ def compile_temporal_kernels(notes: PlainConsole) -> None:
     from anyburl.base.jit import is_compiled
 
     if not all(map(is_compiled, KERNELS)):
-        from anyburl.temporal.warmup import warm_up_temporal
+        from anyburl.temporal.reasoner import warm_up_temporal
 
         compile_kernels(warm_up_temporal, notes)
 
@@ -234,15 +234,15 @@ def examine_history(
     reading: ReadOptions,
 ) -> None:
     """Report what is odd about facts with times."""
-    from anyburl.cli.doctor import finish_report
-    from anyburl.cli.explain import check_page
+    from anyburl.cli.datasets import finish_report
+    from anyburl.cli.predict import check_page
 
     fatal = () if fail_on is None else check_names(name.strip() for name in fail_on.split(",") if name.strip())
     check_page(html)
     notes = note_console(quiet=quiet)
     dataset = load_history_argument(data, notes, reading)
 
-    from anyburl.tools.doctor.times import examine_times
+    from anyburl.tools.doctor.values import examine_times
 
     with Slow(notes, "examining facts", "examined facts"):
         report = examine_times(dataset, top)

@@ -27,11 +27,10 @@ from anyburl.data.formats.delimited import (
     read_delimited,
     text_columns,
 )
-from anyburl.data.formats.dumps import read_dump
+from anyburl.data.formats.dumps import read_dump, read_reified
 from anyburl.data.formats.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.data.formats.layouts import is_kgx, read_kgx
 from anyburl.data.formats.rdf import RDF_SUFFIXES, is_rdf, rdf_lines, read_rdf
-from anyburl.data.formats.reified import read_reified
 from anyburl.data.options import LITERALS, Gathered, ReadOptions, SkippedLines, choose_columns
 from anyburl.data.table import TripleTable
 

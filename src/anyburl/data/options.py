@@ -102,6 +102,9 @@ def parse_prefixes(texts: Sequence[str]) -> dict[str, str]:
     return prefixes
 
 
+ELSEWHERE = ("sparql", "http", "https", "postgres", "postgresql")
+
+
 def _attribute(option: str, kinds: Any) -> dict[str, str]:
     if not isinstance(kinds, Mapping) or not all(
         isinstance(name, str) and name and kind in KINDS for name, kind in kinds.items()
@@ -114,7 +117,12 @@ def _path(option: str, path: Any) -> str:
     """Return a path as a run folder remembers it, whatever folder it is used from later."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InvalidOptionError(option, "the path of a file or folder", path)
-    return os.path.abspath(os.path.expanduser(path))
+    kind, colon, place = os.fspath(path).partition(":")
+    if kind.lower() in ELSEWHERE:
+        raise OptionError("values are read from a file or folder, sqlite:PATH#TABLE or duckdb:PATH#TABLE, no server")
+    if kind.lower() not in ("sqlite", "duckdb"):
+        kind, colon, place = "", "", os.fspath(path)
+    return kind + colon + os.path.abspath(os.path.expanduser(place))
 
 
 def parse_kinds(texts: Sequence[str]) -> dict[str, str]:
@@ -153,7 +161,8 @@ class ReadOptions(Options):
         None,
         _path,
         help="Read values of attributes from this file, in addition to those in DATA: lines of entity, attribute and "
-        "value, or a table with a row per entity; or from a folder with such files, also of values held out.",
+        "value, or a table with a row per entity (also sqlite:PATH#TABLE, duckdb:PATH#TABLE); or from a folder with "
+        "such files, also of values held out.",
         flag="--attributes",
         metavar="FILE",
     )

@@ -24,6 +24,8 @@ from anyburl.data.files import SPLITS
 from anyburl.data.formats.delimited import BLOCK, MARK, LineParser, first_fields, is_csv, read_blocks, read_delimited
 from anyburl.data.formats.rdf import DATATYPES, VALUE_ROWS
 from anyburl.data.options import ENTITY, KNOWN, Gathered, ReadOptions
+from anyburl.data.remote.addresses import find_address
+from anyburl.data.remote.database import read_whole_table
 from anyburl.data.table import TripleTable, tables_of
 from anyburl.data.vocabulary import Vocabulary, similar_labels
 
@@ -95,6 +97,10 @@ def read_value_files(files: Mapping[str, Path], options: ReadOptions, gathered: 
         gathered.values.append((split, read_values(path)))
     if options.attribute_file is None:
         return
+    if address := find_address(options.attribute_file):
+        table = read_whole_table(address, options.timeout)
+        gathered.values.append(("train", _of_table(table, address.text)))
+        return
     path = at_home(options.attribute_file)
     more = find_value_files(path) if path.is_dir() else {"train": path}
     if not more:
@@ -112,10 +118,7 @@ def read_values(path: Path) -> pl.DataFrame:
     start = first_bytes(path, "values of attributes", DataError)
     try:
         if path.name.lower().endswith(".parquet"):
-            table = scan_parquet(path).collect()
-            names = table.columns
-            frame = table.select(pl.all().cast(pl.String))
-            return _long(frame, _usual(names), path) if _usual(names) else _wide(frame, path)
+            return _of_table(scan_parquet(path).collect().select(pl.all().cast(pl.String)), path)
         fields = first_fields(path, start)
         if names := _usual(fields):
             chosen = ReadOptions(columns=tuple(names))
@@ -139,20 +142,22 @@ def _joined(frames: Iterable[pl.DataFrame], path: Path) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=VALUE_ROWS), *(value_rows(frame, path) for frame in frames)])
 
 
-def _long(frame: pl.DataFrame, names: Sequence[str], path: Path) -> pl.DataFrame:
-    return value_rows(frame.select(names).drop_nulls(), path)
+def _of_table(table: pl.DataFrame, origin: object) -> pl.DataFrame:
+    """Return the values of a table with a row per value, or per entity."""
+    names = _usual(table.columns)
+    return value_rows(table.select(names).drop_nulls(), origin) if names else _wide(table, origin)
 
 
-def _wide(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
+def _wide(frame: pl.DataFrame, origin: object) -> pl.DataFrame:
     """Return the values of a table with a row per entity; empty cells have none."""
     if frame.width < 2:
         raise DataError(
-            f"{path}:1: expected lines of an entity, an attribute and a value, or a table with a header, a column of "
+            f"{origin}:1: expected lines of an entity, an attribute and a value, or a table with a header, a column of "
             f"entities and columns of values, got {', '.join(frame.columns) or 'nothing'}"
         )
     entity = next((name for name in frame.columns if name.strip().lower() in _NAMES["entity"]), frame.columns[0])
     long = frame.unpivot(index=entity, variable_name="\0attribute", value_name="\0text").drop_nulls()
-    return value_rows(long.filter(pl.col("\0text").str.strip_chars() != ""), path)
+    return value_rows(long.filter(pl.col("\0text").str.strip_chars() != ""), origin)
 
 
 def _usual(names: Sequence[str]) -> list[str]:

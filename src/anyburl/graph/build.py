@@ -19,14 +19,16 @@ from anyburl.base.machine import available_cores, map_in_threads
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays, Ints, inverses
 from anyburl.graph.kernel import (
+    GraphArrays,
+    Ints,
     count_domains,
     count_edges,
     count_segments,
     cut_segments,
     fill_held,
     fill_segments,
+    inverses,
     list_domains,
     merge_edges,
     pack_edges,

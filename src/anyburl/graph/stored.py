@@ -36,8 +36,8 @@ from anyburl.data.stored import (
 from anyburl.data.table import PIECE, TripleTable, fingerprint_of
 from anyburl.data.values import read_attributes
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import build_graph
+from anyburl.graph.kernel import GraphArrays
 
 GRAPH = "graph"  # the folder within the folder of an index
 

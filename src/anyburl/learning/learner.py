@@ -17,20 +17,20 @@ from anyburl.base.errors import RuleError, RunError
 from anyburl.base.machine import available_cores, check_not_forked
 from anyburl.bodies.arrays import head_arrays
 from anyburl.bodies.comparisons import learn_comparisons
-from anyburl.bodies.sweep import Harvested, join_harvested
+from anyburl.bodies.paths import Harvested, join_harvested
 from anyburl.bodies.thresholds import Thresholds, learn_conditional
 from anyburl.data.attributes import attributes_of
 from anyburl.data.table import TripleTable
 from anyburl.graph.build import with_loops
 from anyburl.graph.stored import graph_of
-from anyburl.learning.engines.base import Engine, by_profile, target_relations
-from anyburl.learning.engines.ray import RayEngine
-from anyburl.learning.engines.threads import ThreadsEngine, warm_up_learning
+from anyburl.learning.engine import Engine, by_profile, target_relations
 from anyburl.learning.options import CORES_OF_PATH_RUNS, LearnOptions
 from anyburl.learning.policy import ProfileSpan, SpanRecord, make_policy
 from anyburl.learning.progress import Outlook, outlook
+from anyburl.learning.ray import RayEngine
 from anyburl.learning.source import Listed, is_large
 from anyburl.learning.store import NOTHING, Earlier, RuleStore, sort_rules
+from anyburl.learning.threads import ThreadsEngine, warm_up_learning
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import PathProfile
 

@@ -16,7 +16,7 @@ import polars as pl
 from anyburl.base.checking import MOST
 from anyburl.base.files import is_text
 from anyburl.learning.policy import ProfileSpan, SpanRecord
-from anyburl.rules.files.run_folder import RULES, described_run, part_files, read_trace
+from anyburl.rules.run_folder import RULES, described_run, part_files, read_trace
 from anyburl.rules.types import PathProfile
 
 SPAN = {

@@ -32,9 +32,9 @@ from anyburl.learning.learner import Learner, Span
 from anyburl.learning.options import LearnKeywords, LearnOptions
 from anyburl.learning.run import LOCK, RunDirectory, claim_run
 from anyburl.learning.store import NO_KEYS, NOTHING, Earlier, Keys, is_same_search
+from anyburl.rules import run_folder
 from anyburl.rules.combine import join_vocabularies
 from anyburl.rules.difference import RuleDifference
-from anyburl.rules.files import run_folder
 from anyburl.rules.ruleset import RuleSet
 
 SECONDS_BETWEEN_PARTS = 4.0

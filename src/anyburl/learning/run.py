@@ -1,6 +1,6 @@
 """The run folder of a learning run, consistent at every moment.
 
-`anyburl.rules.files.run_folder` documents its contents and reads its rules.
+`anyburl.rules.run_folder` documents its contents and reads its rules.
 
 Ensures that a run folder has one writer: two would overwrite each other's parts.
 """
@@ -29,9 +29,9 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.learning.learner import Span
 from anyburl.learning.options import ALL, LearnOptions
 from anyburl.learning.store import KeyFiles
-from anyburl.rules.files import run_folder
-from anyburl.rules.files.run_folder import remove_parts, write_part
+from anyburl.rules import run_folder
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import remove_parts, write_part
 from anyburl.rules.types import RuleType
 
 LOCK = ".lock"

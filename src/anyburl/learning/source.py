@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from anyburl.base.rng import batch_state
 from anyburl.bodies.arrays import BodyArrays, HeadTriples
-from anyburl.bodies.paths import generalise, sample_paths
-from anyburl.bodies.sweep import sweep
-from anyburl.graph.arrays import GraphArrays
+from anyburl.bodies.paths import generalise, sample_paths, sweep
+from anyburl.graph.kernel import GraphArrays
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.rules.types import PathProfile
 

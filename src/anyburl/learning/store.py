@@ -24,14 +24,13 @@ from anyburl.base.writing import replacing
 from anyburl.bodies.paths import with_keys
 from anyburl.bodies.rescore import rule_bodies
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.policy import complete_in, listed_in
 from anyburl.rules import columns as measures
-from anyburl.rules.columns import IDENTITY_COLUMNS
-from anyburl.rules.combine import concatenate, identity_columns, joint_keys
-from anyburl.rules.files.run_folder import KEY_SUFFIX, KEYS, next_part, part_files
+from anyburl.rules.combine import concatenate, rule_keys
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import KEY_SUFFIX, KEYS, next_part, part_files
 from anyburl.rules.types import PathProfile
 
 MOST_IN_MEMORY = 200_000_000  # rules, of 30 bytes each; more of them go to temporary files
@@ -167,26 +166,13 @@ def most_valuable(rules: RuleSet, n_rules: int) -> NDArray[np.int64]:
     values = measures.value(rules.support, rules.predictions)
     least = np.partition(values, len(values) - n_rules)[len(values) - n_rules]
     above, ties = np.flatnonzero(values > least), np.flatnonzero(values == least)
-    order = np.argsort(canonical_keys(rules.take(ties)), kind="stable")
+    order = np.argsort(rule_keys(rules.take(ties))[0], kind="stable")
     return np.sort(np.concatenate([above, ties[order[: n_rules - len(above)]]]))
-
-
-def canonical_keys(rules: RuleSet) -> NDArray[np.int64]:
-    """Return a number for each rule, no two the same, whose order depends on nothing but the rules.
-
-    Bodies are compared by their relations, not by their row: the table's order depends on what was found first.
-    """
-    ranks = np.empty(len(rules.bodies), np.int32)
-    ranks[np.lexsort(rules.bodies.T[::-1])] = np.arange(len(rules.bodies), dtype=np.int32)
-    columns = identity_columns(rules, ranks)
-    first = [columns[IDENTITY_COLUMNS.index(name)] for name in ("type", "body")]
-    others = [column for column in columns if all(column is not one for one in first)]
-    return joint_keys([*first, *others])
 
 
 def sort_rules(rules: RuleSet) -> RuleSet:
     """Return the rules in an order that depends on nothing but the rules."""
-    return rules.take(np.argsort(canonical_keys(rules), kind="stable"))
+    return rules.take(np.argsort(rule_keys(rules)[0], kind="stable"))
 
 
 THRESHOLDS = (

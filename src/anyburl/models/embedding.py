@@ -26,7 +26,7 @@ from anyburl.base.files import at_home
 from anyburl.base.writing import replacing
 from anyburl.data.dataset import DataLike, Dataset, load_dataset
 from anyburl.models.options import UNFINISHED, EmbedKeywords, EmbedOptions
-from anyburl.rules.files.run_folder import OPTIONS, described_run
+from anyburl.rules.run_folder import OPTIONS, described_run
 
 Floats = NDArray[np.float32]
 

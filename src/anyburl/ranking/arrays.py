@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.bodies.arrays import LevelArrays, empty_levels
-from anyburl.graph.arrays import Ints
+from anyburl.graph.kernel import Ints
 from anyburl.rules.types import MAX_LENGTH
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import RuleError
 from anyburl.data.attributes import attributes_of
-from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.arrays import Ints as AnyInts
 from anyburl.graph.build import lookup_segments
+from anyburl.graph.kernel import GraphArrays, inverses
+from anyburl.graph.kernel import Ints as AnyInts
 from anyburl.ranking.arrays import (
     AttributeArrays,
     LongIndex,

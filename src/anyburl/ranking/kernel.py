@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, merged, part
 from anyburl.bodies.arrays import NO_LIMIT
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, find_segment
+from anyburl.graph.kernel import GraphArrays, entity_rows, find_segment
 from anyburl.ranking.arrays import (
     ANY_SCORE,
     AnswerArrays,

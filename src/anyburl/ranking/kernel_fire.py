@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, merged, part
 from anyburl.bodies.arrays import DANGLING, NO_LIMIT, VALUE, ZERO, LevelArrays
-from anyburl.bodies.kernel_reach import contains, reach
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import inverse, lower_bound, steps
+from anyburl.bodies.kernel_ends import contains, reach
+from anyburl.graph.kernel import GraphArrays, inverse, lower_bound, steps
 from anyburl.ranking.arrays import AttributeArrays, LongIndex, QueryState, RuleIndex, TrieWalk, Workspace
 from anyburl.ranking.kernel_short import (
     as_entity,

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, merged, part
-from anyburl.graph.arrays import GraphArrays, Ints
-from anyburl.graph.kernel import entity_rows, inverse, lower_bound, steps
+from anyburl.graph.kernel import GraphArrays, Ints, entity_rows, inverse, lower_bound, steps
 from anyburl.ranking.arrays import (
     CandidateArrays,
     FiringArrays,

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from anyburl.base.jit import inlined, kernel, merged, part
 from anyburl.base.rng import mix
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
-from anyburl.bodies.kernel_reach import extend_level, is_open, new_node
+from anyburl.bodies.kernel_ends import extend_level, is_open, new_node
 from anyburl.bodies.kernel_values import compares
-from anyburl.graph.arrays import GraphArrays, Ints
-from anyburl.graph.kernel import find_segment, inverse, steps
+from anyburl.graph.kernel import GraphArrays, Ints, find_segment, inverse, steps
 from anyburl.ranking.arrays import (
     AttributeArrays,
     CandidateArrays,

@@ -19,8 +19,8 @@ from anyburl.base.errors import DataError, RuleError
 from anyburl.base.machine import Spare, available_cores, stream_from_threads
 from anyburl.data.dataset import Dataset
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import with_loops
+from anyburl.graph.kernel import GraphArrays
 from anyburl.ranking.arrays import (
     AnswerArrays,
     AnswerSettings,

@@ -20,8 +20,8 @@ from anyburl.base.errors import DataError, InvalidOptionError
 from anyburl.data.attributes import Attribute, Attributes
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.names import Names
-from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import known_answers
+from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of
 
 # Chosen on the valid values of FB15k-237.

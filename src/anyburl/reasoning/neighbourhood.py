@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import InvalidOptionError
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import degrees, known_answers
+from anyburl.graph.kernel import GraphArrays, inverses
 from anyburl.reasoning.drawing import (
     MARGIN,
     NODE_HEIGHT,

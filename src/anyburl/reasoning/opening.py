@@ -43,8 +43,8 @@ from anyburl.reasoning.prepared import (
     remembers_its_data,
     write_prepared,
 )
-from anyburl.rules.files.run_folder import RULES, described_run
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import RULES, described_run
 
 if TYPE_CHECKING:
     from anyburl.models.tuned.listing import OtherModel

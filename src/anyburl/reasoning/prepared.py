@@ -37,21 +37,21 @@ from anyburl.data.dataset import Dataset, load_dataset, load_recorded
 from anyburl.data.options import ReadOptions
 from anyburl.data.sources import located
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of, store_dataset
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.ranking.arrays import RuleIndex
 from anyburl.ranking.queries import blocks_connected
 from anyburl.rules.columns import COLUMNS, REQUIRED, Holds
 from anyburl.rules.combine import known_rules
-from anyburl.rules.files.run_folder import RULES, described_run, part_files
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import RULES, described_run, part_files
 
 FORMAT = 2
 PREPARED = "prepared"
 CARD = "card.json"
 STORED = ("bodies", *REQUIRED)
-STORED_IF_THERE = ("low", "high", "value_kind")  # of conditions
+STORED_IF_THERE = tuple(name for name, column in COLUMNS.items() if column.optional and column.is_said)
 PIECE = 1 << 24  # bytes read at a time
 N_SAMPLED, SAMPLE = 16, 1 << 12  # places in a file, and the bytes that are read at each
 

@@ -1,7 +1,7 @@
 """`Reasoner`: rules and data, loaded once, then ready for any question.
 
-What few programs ask for is imported by the method that needs it: the rest is a third of what one `predict` would
-import of this package.
+What few programs ask for is imported by the method that needs it: that is a third of what one `predict` would import
+of this package otherwise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import held_by, split_bits, split_names
 from anyburl.models.calibration import Calibration, save_calibration
-from anyburl.models.distilling.options import DistilKeywords, DistilOptions
+from anyburl.models.options import DistilKeywords, DistilOptions
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions, check_missing
@@ -43,10 +43,19 @@ from anyburl.reasoning.opening import (
     open_run,
     with_fallback,
 )
-from anyburl.reasoning.predicting import Answer, AnswerFrames, Answers, answer_columns
-from anyburl.reasoning.queries import QueryIds, encode_entity, encode_queries, encode_query, make_query
-from anyburl.rules.files.run_folder import described_run
+from anyburl.reasoning.queries import (
+    Answer,
+    AnswerFrames,
+    Answers,
+    QueryIds,
+    answer_columns,
+    encode_entity,
+    encode_queries,
+    encode_query,
+    make_query,
+)
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import described_run
 
 if TYPE_CHECKING:
     from anyburl.models.distilling.distil import Distilled, Watch

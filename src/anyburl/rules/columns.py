@@ -129,6 +129,11 @@ class Column:
         return self.holds in IDENTITY
 
     @property
+    def is_said(self) -> bool:
+        """Whether the column is part of what the rule says, or of how that is written."""
+        return self.is_identity or self.holds is Holds.VALUE_KIND
+
+    @property
     def is_measure(self) -> bool:
         return self.holds is Holds.MEASURE
 

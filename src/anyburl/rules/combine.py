@@ -75,30 +75,42 @@ def dense_numbers(keys: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int6
     return number_of[keys], int(occurs.sum())
 
 
-def joint_keys(columns: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
-    """Return one number per row, equal for two rows if all their columns (-1 or more) are equal.
+def joint_keys(columns: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
+    """Return one number per row, equal for two rows if all their columns (ids of -1 or more, or floats) are equal.
 
-    The numbers are in the order of the rows, compared by the first column, then by the second, and so on.
+    The numbers are in the order of the rows, compared by the first column, then by the second, and so on; NaN is first.
     """
-    keys = np.zeros(len(columns[0]), dtype=np.int64)
-    n_keys = 1
+    keys, n_keys = np.zeros(1, dtype=np.int64), 1
     for column in columns:
-        base = int(column.max(initial=-1)) + 2
-        if n_keys * base >= 1 << 63:
-            keys, n_keys = dense_numbers(keys, n_keys)
-        keys = keys * base
-        keys += column
-        keys += 1
-        n_keys *= base
+        for part in _digits(column) if column.dtype.kind == "f" else (column,):
+            base = int(part.max(initial=0)) + 2
+            if n_keys * base >= 1 << 63:
+                keys, n_keys = dense_numbers(keys, n_keys)
+            keys = keys * base + part
+            keys += 1
+            n_keys *= base
     return keys
+
+
+def _digits(floats: NDArray[np.floating[Any]]) -> list[Ints]:
+    """Return floats as whole numbers in the same order, in three parts of at most 22 bits; NaN is 0."""
+    bits = floats.astype(np.float64, copy=False).view(np.uint64)
+    negative = bits >> np.uint64(63) == 1
+    ordered = np.where(negative, ~bits, bits | np.uint64(1 << 63))
+    ordered[np.isnan(floats)] = 0
+    mask = np.uint64((1 << 22) - 1)
+    return [(ordered >> np.uint64(shift) & mask).astype(np.int32) for shift in (44, 22, 0)]
 
 
 Rules = TypeVar("Rules", bound=RuleColumns)
 
-BOUNDS = tuple(name for name in IDENTITY_COLUMNS if COLUMNS[name].holds is Holds.BOUND)
+FIRST = ("type", "body")
+"""What rules are sorted by first."""
 
 UNKNOWN = -2
 """Stands for the id of a label that a vocabulary does not have; -1 is no label at all."""
+
+HOLDS_IDS = {Holds.DIRECTED_RELATION, Holds.BODY, Holds.CONSTANT}
 
 
 def concatenate(sets: Sequence[Rules], *, on_disk: bool = False) -> Rules:
@@ -131,41 +143,19 @@ def merge(sets: Sequence[Rules]) -> Rules:
 
 def first_of_each(rules: RuleColumns) -> NDArray[np.bool_]:
     """Mark the first of rules that are equal but for their scores."""
-    return pl.Series(joint_keys(identity_columns(rules))).is_first_distinct().to_numpy()
+    return pl.Series(rule_keys(rules)[0]).is_first_distinct().to_numpy()
 
 
-def identity_columns(rules: RuleColumns, body_numbers: Ints | None = None) -> list[Ints]:
-    """Return the columns that tell rules apart, in the order of `COLUMNS`.
+def rule_keys(*sets: RuleColumns) -> list[NDArray[np.int64]]:
+    """Return for each set (all over one vocabulary) a number for each rule, equal for rules that say the same.
 
-    `body_numbers` replaces the rows of the table of bodies by other numbers, to compare rules with different tables.
-    Bounds of conditions, if a rule has one, are three columns of whole numbers each, in the order of the bounds.
+    Their order depends on nothing but the rules: by type, then by the relations of the body, not by its row in a table
+    whose order depends on what was found first, then by the other columns that tell rules apart.
     """
-    columns = rules.columns
-    if body_numbers is not None:
-        columns["body"] = body_numbers[rules.body]
-    ids = [columns[name].astype(np.int32, copy=False) for name in IDENTITY_COLUMNS if name not in BOUNDS]
-    return ids + [digits for name in BOUNDS if name in columns for digits in _digits(columns[name])]
-
-
-def with_bounds(sets: Sequence[Rules]) -> list[Rules]:
-    """Return the sets, all with the columns of conditions if one of them has these, to be compared."""
-    if all(rules.low is None for rules in sets):
-        return list(sets)
-    filled = {name: column.filled for name, column in COLUMNS.items() if name in BOUNDS and column.filled}
-    return [
-        rules if rules.low is not None else rules.with_checked({name: fill(rules) for name, fill in filled.items()})
-        for rules in sets
-    ]
-
-
-def _digits(bounds: NDArray[np.float64]) -> list[Ints]:
-    """Return floats as whole numbers in the same order, in three parts of at most 22 bits; NaN is 0."""
-    bits = bounds.view(np.uint64)
-    negative = bits >> np.uint64(63) == 1
-    ordered = np.where(negative, ~bits, bits | np.uint64(1 << 63))
-    ordered[np.isnan(bounds)] = 0
-    mask = np.uint64((1 << 22) - 1)
-    return [(ordered >> np.uint64(shift) & mask).astype(np.int32) for shift in (44, 22, 0)]
+    _, new_rows = merge_tables([rules.bodies for rules in sets])
+    columns = (_parts_of_column(COLUMNS[name], sets, new_rows) for name in dict.fromkeys((*FIRST, *IDENTITY_COLUMNS)))
+    keys = joint_keys(np.concatenate(list(parts)) for parts in columns if parts is not None)
+    return np.split(keys, np.cumsum([len(rules) for rules in sets])[:-1])
 
 
 class MatchedRules(NamedTuple, Generic[Rules]):
@@ -197,7 +187,7 @@ def reencode(rules: Rules, vocabulary: Vocabulary) -> Rules:
         return rules if rules.vocabulary is vocabulary else rules.replace(vocabulary=vocabulary)
     new_ids = _NewIds(rules, vocabulary)
     columns = {name: new_ids.of_column(COLUMNS[name], column) for name, column in rules.columns.items()}
-    known = reduce(np.logical_and, (columns[name] != UNKNOWN for name in IDENTITY_COLUMNS if name not in BOUNDS))
+    known = reduce(np.logical_and, (columns[name] != UNKNOWN for name in columns if COLUMNS[name].holds in HOLDS_IDS))
     return rules.replace(
         vocabulary=vocabulary, bodies=new_ids.bodies, **{name: column[known] for name, column in columns.items()}
     )

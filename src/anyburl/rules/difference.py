@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anyburl.base import checking
 from anyburl.rules import columns as measures
 from anyburl.rules.columns import COLUMNS, Holds, RuleColumns
-from anyburl.rules.combine import identity_columns, join_vocabularies, joint_keys, merge_tables, reencode, with_bounds
+from anyburl.rules.combine import join_vocabularies, reencode, rule_keys
 from anyburl.rules.ruleset import RuleSet
 
 Rows = NDArray[np.int64]
@@ -39,7 +39,7 @@ class MatchedRows:
 def match_rules(first: RuleColumns, second: RuleColumns) -> MatchedRows:
     """Match the rules of two sets by their labels."""
     vocabulary = join_vocabularies([first.vocabulary, second.vocabulary])
-    keys = _keys(reencode(first, vocabulary), reencode(second, vocabulary))
+    keys = rule_keys(reencode(first, vocabulary), reencode(second, vocabulary))
     (sorted_first, order), (sorted_second, other_order) = (_sorted(column) for column in keys)
     nearest = np.searchsorted(sorted_second, sorted_first)
     is_match = np.append(sorted_second, -1)[nearest] == sorted_first
@@ -134,15 +134,6 @@ def diff(first: RuleSet | str | os.PathLike[str], second: RuleSet | str | os.Pat
     """Compare two rule sets, rule files or run folders: gone, new and changed rules."""
     sets = [rules if isinstance(rules, RuleSet) else RuleSet.load(rules) for rules in (first, second)]
     return RuleDifference(*sets)
-
-
-def _keys(first: RuleColumns, second: RuleColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a number per rule, the same in both sets for the same rule."""
-    _, (own_bodies, other_bodies) = merge_tables([first.bodies, second.bodies])
-    first, second = with_bounds([first, second])
-    pairs = zip(identity_columns(first, own_bodies), identity_columns(second, other_bodies), strict=True)
-    keys = joint_keys([np.concatenate(pair) for pair in pairs])
-    return keys[: len(first)], keys[len(first) :]
 
 
 def _sorted(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], Rows]:

@@ -27,13 +27,12 @@ from anyburl.data.vocabulary import Vocabulary, check_vocabulary
 from anyburl.rules import selection
 from anyburl.rules.columns import RuleColumns
 from anyburl.rules.combine import concatenate, merge, reencode
-from anyburl.rules.files.amie import is_amie, read_amie
-from anyburl.rules.files.anyburl import read_text, write_text
-from anyburl.rules.files.parquet import FrameReader, read_rules_parquet, to_frame, write_parquet
-from anyburl.rules.files.rule_file import PathLike, ReadReport, encode_rules, first_bytes_of_rules, label_rules
-from anyburl.rules.files.run_folder import missing_rules, read_run
 from anyburl.rules.labels import RuleTexts, rule_object
+from anyburl.rules.parquet import FrameReader, read_rules_parquet, to_frame, write_parquet
 from anyburl.rules.rule import Atom, Rule, X, Y
+from anyburl.rules.rule_file import PathLike, ReadReport, encode_rules, first_bytes_of_rules, label_rules
+from anyburl.rules.run_folder import missing_rules, read_run
+from anyburl.rules.text import is_amie, read_amie, read_text, write_text
 from anyburl.rules.types import KINDS, RuleType
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from anyburl.base import checking
 from anyburl.base.errors import InvalidOptionError, RuleError, UnknownLabelError
 from anyburl.data.vocabulary import SELF_TOKEN
 from anyburl.rules import columns as measures
-from anyburl.rules.columns import COLUMNS, IDENTITY_COLUMNS, MEASURES, Holds, RuleColumns
+from anyburl.rules.columns import COLUMNS, MEASURES, Holds, RuleColumns
 from anyburl.rules.combine import distinct_rows
 from anyburl.rules.types import RuleType
 
@@ -144,18 +144,18 @@ def _tie_breakers(rules: RuleColumns) -> list[Key]:
     return [
         lambda rows: rules.support[rows],
         lambda rows: -(rules.bodies >= 0).sum(axis=1, dtype=np.int64)[rules.body[rows]],
-        *(_ascending(rules, name) for name in IDENTITY_COLUMNS if getattr(rules, name) is not None),
+        *(_ascending(rules, name) for name in rules.columns if COLUMNS[name].is_identity),
     ]
 
 
 def _ascending(rules: RuleColumns, name: str) -> Key:
-    """Return the key that puts rules with smaller ids first; bodies are compared by their relations, not their rows."""
+    """Return the key that puts rules with smaller numbers first, NaN before all; bodies are compared by their
+    relations, not their rows.
+    """
     if COLUMNS[name].holds is Holds.BODY:
         return lambda rows: -distinct_rows(rules.bodies[rules.body[rows]])[1]
     column: NDArray[Any] = getattr(rules, name)
-    if COLUMNS[name].holds is Holds.BOUND:
-        return lambda rows: -np.nan_to_num(column[rows], nan=-np.inf)
-    return lambda rows: -column[rows].astype(np.int64)
+    return lambda rows: -np.nan_to_num(column[rows].astype(np.float64), nan=-np.inf)
 
 
 def _type(name: RuleType | str) -> RuleType:

@@ -14,19 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.machine import Spare, map_in_threads
-from anyburl.temporal.arrays import (
+from anyburl.learning.options import TemporalOptions
+from anyburl.temporal.answering import Directed, index_cases, index_cells, index_history
+from anyburl.temporal.kernel_bodies import (
+    EMPTY,
     N_CELLS,
     N_FADES,
     N_RECENCY,
+    N_SHAPES,
     ConstantArrays,
     HopArrays,
-    MomentArrays,
-)
-from anyburl.temporal.history import Directed, index_cases, index_cells, index_history
-from anyburl.temporal.kernel_bodies import (
-    EMPTY,
-    N_SHAPES,
     KeyCounts,
+    MomentArrays,
     count_constants,
     count_hops,
     count_three_hops,
@@ -45,7 +44,6 @@ from anyburl.temporal.kernel_pairs import (
     smooth_head,
     walk_moments,
 )
-from anyburl.temporal.options import TemporalOptions
 
 FIRST_FAVOUR = 0.2  # the intensity of popularity before any credit was shared
 MOST_KEYS = 1 << 25  # of rules with constants of one head

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from anyburl.base.writing import replace_text
 from anyburl.reasoning.drawing import shorten, text_width
-from anyburl.reasoning.explanation.page import STYLE
-from anyburl.temporal.arrays import RECENCY
+from anyburl.reasoning.explanation.render import STYLE
 from anyburl.temporal.clock import Clock
 from anyburl.temporal.explanation import DatedFact, TemporalExplanation
+from anyburl.temporal.kernel_bodies import RECENCY
 from anyburl.temporal.rules import TemporalRule
 
 WIDTH, MARGIN, ROW, RADIUS = 640, 16, 42, 5

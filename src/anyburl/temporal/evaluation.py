@@ -21,16 +21,15 @@ from anyburl.base.checking import callback, choice
 from anyburl.base.errors import AnyburlError, DataError, OptionError
 from anyburl.base.files import lines_of
 from anyburl.graph.build import range_rows
+from anyburl.learning.options import FILTERS, STEPS, TIES
 from anyburl.ranking.queries import Ranks
 from anyburl.reasoning.evaluation import SCHEMA, TRIPLES_AT_A_TIME, cut_lists, figures_by_relation
 from anyburl.reasoning.metrics import bootstrap_interval, metrics_html, summarise, summarise_random
-from anyburl.temporal.answering import Answered, Asked, make_questions
-from anyburl.temporal.arrays import QuestionArrays
+from anyburl.temporal.answering import Answered, Asked, Directed, make_questions
 from anyburl.temporal.facts import TemporalDataset
-from anyburl.temporal.history import Directed
 from anyburl.temporal.kernel_answer import rank_in_lists
+from anyburl.temporal.kernel_bodies import QuestionArrays
 from anyburl.temporal.model import ListModel
-from anyburl.temporal.options import FILTERS, STEPS, TIES
 
 Ints = NDArray[np.int64]
 Ids = NDArray[np.int32]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from anyburl.temporal.answering import Asked
-from anyburl.temporal.arrays import FREQUENCY, N_FADES, RECENCY, HistoryArrays, QuestionArrays
 from anyburl.temporal.evaluation import ranked_parts
 from anyburl.temporal.facts import TemporalDataset
+from anyburl.temporal.kernel_bodies import FREQUENCY, N_FADES, RECENCY, HistoryArrays, QuestionArrays
 from anyburl.temporal.kernel_candidates import LEAST_ALONE, LEAST_TOTAL, N_FORMS, context_of
 from anyburl.temporal.model import ListModel
 from anyburl.temporal.rules import TemporalRule, TemporalRules

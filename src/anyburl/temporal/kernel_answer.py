@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anyburl.base.jit import inlined, kernel, part
-from anyburl.temporal.arrays import (
+from anyburl.temporal.kernel_bodies import (
     N_FADES,
     CellArrays,
     Doubles,
@@ -15,8 +15,9 @@ from anyburl.temporal.arrays import (
     Ints,
     QuestionArrays,
     TableArrays,
+    first_not_before,
+    latest_facts,
 )
-from anyburl.temporal.kernel_bodies import first_not_before, latest_facts
 from anyburl.temporal.kernel_candidates import (
     CONTEXT,
     HEAD,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anyburl.base.jit import inlined, part
-from anyburl.temporal.arrays import (
+from anyburl.temporal.kernel_bodies import (
     N_FADES,
     CellArrays,
     Doubles,
@@ -17,8 +17,6 @@ from anyburl.temporal.arrays import (
     Ints,
     QuestionArrays,
     TableArrays,
-)
-from anyburl.temporal.kernel_bodies import (
     cell_of,
     faded,
     faded_total,

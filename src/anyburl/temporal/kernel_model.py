@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anyburl.base.jit import kernel, part
-from anyburl.temporal.arrays import N_FADES, Doubles, Floats, HistoryArrays, Ids, Ints
-from anyburl.temporal.kernel_bodies import first_not_before
+from anyburl.temporal.kernel_bodies import N_FADES, Doubles, Floats, HistoryArrays, Ids, Ints, first_not_before
 from anyburl.temporal.kernel_candidates import (
     BELOW,
     LAST_FAVOUR,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from anyburl.base.jit import inlined, kernel, part
-from anyburl.temporal.arrays import (
+from anyburl.temporal.kernel_bodies import (
     N_CELLS,
     N_FADES,
     N_FREQUENCY,
@@ -27,8 +27,12 @@ from anyburl.temporal.arrays import (
     Ids,
     Ints,
     MomentArrays,
+    cell_of,
+    faded,
+    faded_total,
+    first_not_before,
+    popularity_rows,
 )
-from anyburl.temporal.kernel_bodies import cell_of, faded, faded_total, first_not_before, popularity_rows
 
 LEAST_CASES = 1e-3  # of a cell, so that curves go on where there are none
 

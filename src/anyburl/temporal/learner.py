@@ -13,14 +13,13 @@ from anyburl.base.checking import choose_options
 from anyburl.base.errors import DataError
 from anyburl.base.machine import available_cores
 from anyburl.graph.build import range_rows
-from anyburl.temporal.answering import Asked, fit_weights, make_questions
-from anyburl.temporal.arrays import N_CELLS, QuestionArrays
+from anyburl.learning.options import TemporalOptions
+from anyburl.temporal.answering import Asked, Directed, fit_weights, make_questions
 from anyburl.temporal.counting import Counted, RuleCounter, curves_of, no_constants, no_hops
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
-from anyburl.temporal.history import Directed
+from anyburl.temporal.kernel_bodies import N_CELLS, QuestionArrays
 from anyburl.temporal.kernel_candidates import N_COMPONENTS, N_CONTEXTS
 from anyburl.temporal.model import ListModel, entity_vectors, fit_model
-from anyburl.temporal.options import TemporalOptions
 from anyburl.temporal.rules import PairRules, TemporalRules
 
 ASKED_PRIORS = (20.0, 60.0)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self, cast
 
 import numpy as np
@@ -17,10 +18,9 @@ from numpy.typing import NDArray
 from anyburl.base.checking import MOST_KEPT, choice, flag, threads, whole
 from anyburl.base.errors import AnyburlError, DataError, OptionError
 from anyburl.base.machine import available_cores
+from anyburl.learning.options import AGGREGATIONS
 from anyburl.reasoning.evaluation import write_ranking_frames
-from anyburl.temporal.answering import Asked, make_questions
-from anyburl.temporal.arrays import QuestionArrays
-from anyburl.temporal.calibration import TemporalCalibration, TemporalCalibrationReport, calibrate_temporal
+from anyburl.temporal.answering import Asked, Directed, index_cells, index_history, make_questions
 from anyburl.temporal.evaluation import (
     RANKING_SCHEMA,
     Negatives,
@@ -34,13 +34,18 @@ from anyburl.temporal.evaluation import (
 )
 from anyburl.temporal.explanation import DatedFact, TemporalExplanation, explain_fact
 from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
-from anyburl.temporal.history import Directed, index_cells, index_history
+from anyburl.temporal.kernel_bodies import QuestionArrays
 from anyburl.temporal.kernel_candidates import MAX, MIXTURE, NOISY_OR
 from anyburl.temporal.learner import TemporalLearner
 from anyburl.temporal.model import ListModel
-from anyburl.temporal.options import AGGREGATIONS
 from anyburl.temporal.rules import TemporalRules
-from anyburl.temporal.run import open_temporal_run, save_temporal_run
+from anyburl.temporal.run import (
+    TemporalCalibration,
+    TemporalCalibrationReport,
+    calibrate_temporal,
+    open_temporal_run,
+    save_temporal_run,
+)
 
 MODES = dict(zip(AGGREGATIONS, (MIXTURE, MIXTURE, MAX, NOISY_OR), strict=True))
 """How kernels add up the rules of each aggregation."""
@@ -409,3 +414,26 @@ def _completed(words: Any, label: str, subjects: Any, relations: Any, objects: A
             "probability": pl.Series(chances, dtype=pl.Float64),
         }
     )
+
+
+N_ENTITIES, N_STEPS, N_FACTS = 20, 8, 12  # the history that kernels are compiled on: enough for a forest
+
+
+def warm_up_temporal() -> None:
+    """Compile all kernels of learning, answering, evaluating and explaining, or load them, on a tiny history."""
+    facts = [
+        (f"e{(step + i) % N_ENTITIES}", f"r{i % 2}", f"e{(step + 2 * i) % N_ENTITIES}", step)
+        for step in range(N_STEPS)
+        for i in range(N_FACTS)
+    ]
+    data = load_temporal_dataset(facts, split=(0.5, 0.25, 0.25))
+    for model in ("none", "logit", "forest"):
+        rules = TemporalLearner(data, model=model, three_hops=2, threads=1).learn()
+        reasoner = TemporalReasoner(rules, data, threads_used=1)
+        reasoner.evaluate()
+    with TemporaryDirectory() as folder:  # arrays from files are read-only, which is another type for the compiler
+        reasoner.save(folder)
+        reasoner = TemporalReasoner.open(folder, data, threads_used=1)
+    reasoner.evaluate(steps="multi", filter="static")
+    reasoner.explain("e0", "r0", "e1", N_STEPS)
+    reasoner.complete(N_STEPS)

@@ -18,7 +18,9 @@ from anyburl.base.errors import InvalidOptionError, RuleError
 from anyburl.base.sealed import seal
 from anyburl.base.writing import replacing
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.temporal.arrays import (
+from anyburl.learning.options import FORMS, TemporalOptions
+from anyburl.temporal.clock import Clock
+from anyburl.temporal.kernel_bodies import (
     N_RECENCY,
     RECENCY,
     ConstantArrays,
@@ -26,8 +28,6 @@ from anyburl.temporal.arrays import (
     PairArrays,
     TableArrays,
 )
-from anyburl.temporal.clock import Clock
-from anyburl.temporal.options import FORMS, TemporalOptions
 
 SCHEMA: dict[str, Any] = {
     "form": pl.String,

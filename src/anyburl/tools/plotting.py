@@ -27,8 +27,8 @@ from anyburl.reasoning.completion.promises import CalibrationReport
 from anyburl.reasoning.metrics import HITS, Metrics
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.shortcuts import evaluate
-from anyburl.rules.files.run_folder import snapshot_names
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.run_folder import snapshot_names
 from anyburl.rules.types import KINDS
 
 if TYPE_CHECKING:

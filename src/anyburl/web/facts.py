@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from anyburl.data.dataset import SPLITS
 from anyburl.graph.build import known_answers, split_names
 from anyburl.ranking.options import parse_aggregation
-from anyburl.reasoning.explanation.explain import Explanation
-from anyburl.reasoning.explanation.nearmiss import near_misses
+from anyburl.reasoning.explanation.explain import Explanation, near_misses
 from anyburl.reasoning.explanation.record import Fact, NearMiss, Reason
 from anyburl.reasoning.explanation.rule_examples import RuleExamples
-from anyburl.reasoning.predicting import AnswerColumns, answer_columns
-from anyburl.reasoning.queries import Query, QueryIds, encode_queries, encode_query
+from anyburl.reasoning.queries import AnswerColumns, Query, QueryIds, answer_columns, encode_queries, encode_query
 from anyburl.reasoning.reasoner import Reasoner
 
 Ints = NDArray[np.int32]

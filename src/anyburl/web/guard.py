@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from anyburl.web.options import LOOPBACK, ServeOptions
+from anyburl.tools.options import LOOPBACK, ServeOptions
 
 TOKEN_COOKIE = "anyburl_token"
 OPEN_PATH, OPEN_FOLDER = "/login", "/static/"

@@ -16,13 +16,13 @@ from anyburl.reasoning.queries import ASKED
 from anyburl.temporal.drawing import STYLES, draw_curve, draw_timeline
 from anyburl.temporal.explanation import DatedFact
 from anyburl.temporal.reasoner import TemporalReasoner
+from anyburl.tools.options import ServeOptions
 from anyburl.tools.review import ReviewLog
 from anyburl.web.app import make_app
 from anyburl.web.explorer import BaseExplorer, SearchedLabels
 from anyburl.web.facts import Paging
 from anyburl.web.guard import Guard, form_token, set_form_token
-from anyburl.web.options import ServeOptions
-from anyburl.web.review import RECENT, Skip, next_fact, record_verdict
+from anyburl.web.pages import RECENT, Skip, next_fact, record_verdict
 from anyburl.web.schemas import LIMITS, Label, OptionalLabel, Page, Text
 from anyburl.web.site import HTML, Context, Site, current_site, tagged_response
 from anyburl.web.templating import make_environment, url

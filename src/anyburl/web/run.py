@@ -15,7 +15,7 @@ from fastapi.responses import Response
 
 from anyburl.learning.progress import Progress, read_progress
 from anyburl.reasoning.metrics import read_metrics
-from anyburl.rules.files.run_folder import described_run
+from anyburl.rules.run_folder import described_run
 from anyburl.rules.types import KINDS
 from anyburl.web.site import HTML, CurrentSite
 

@@ -11,10 +11,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import KINDS, RuleType
+from anyburl.tools.options import ServeOptions
 from anyburl.tools.review import Review
+from anyburl.web.explorer import RuleChoice, Sort
 from anyburl.web.facts import Candidate, FactsOfRelation
-from anyburl.web.options import ServeOptions
-from anyburl.web.rule_list import RuleChoice, Sort
 
 LIMITS = ServeOptions()
 LONGEST_SEARCH = 500

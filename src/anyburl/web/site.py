@@ -25,11 +25,11 @@ from starlette.responses import Response
 
 from anyburl.base.machine import available_cores
 from anyburl.reasoning.search import LabelSearch
+from anyburl.tools.options import ServeOptions
 from anyburl.tools.review import Edition
 from anyburl.web.background import BusyError
 from anyburl.web.explorer import Explorer
 from anyburl.web.guard import address_of, path_of
-from anyburl.web.options import ServeOptions
 
 HTML, JSON = "text/html; charset=utf-8", "application/json"
 MOST_BYTES = 48_000_000

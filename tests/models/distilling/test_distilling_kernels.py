@@ -13,12 +13,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anyburl import Dataset, Reasoner
-from anyburl.learning.store import canonical_keys
 from anyburl.models.distilling.choosing import Evidence, order_by_gain
 from anyburl.models.distilling.contests import HARM
 from anyburl.models.distilling.known import KnownAnswers, Observer, in_answers
 from anyburl.ranking.index import to_scores
 from anyburl.ranking.queries import make_queries
+from anyburl.rules.combine import rule_keys
 from kernels import examples, table_of
 from ranked import Case, Judge, as_table, cases, make_ranker, rule_set
 from reference.distilling import Rules, best_value, reciprocal_rank
@@ -84,7 +84,7 @@ def facts_of(case: Case, *, from_train: bool) -> list[Triple]:
 def test_the_best_rules_of_an_answer(case: Case, from_train: bool) -> None:
     facts = facts_of(case, from_train=from_train)
     ranker = make_ranker(case.graph, case.scored)
-    observer, keys = Observer(ranker, LEAST_SUPPORT), canonical_keys(ranker.rules)
+    observer, keys = Observer(ranker, LEAST_SUPPORT), rule_keys(ranker.rules)[0]
     known = known_of(case, facts, from_train=from_train)
     best, expected = observer.best_rules(known, 3), asked_about(case, facts, from_train=from_train)
     assert len(known) == len(expected)

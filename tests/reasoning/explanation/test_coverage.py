@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl.graph.build import with_loops
-from anyburl.reasoning.explanation.coverage import overlap, predicted_facts_of
+from anyburl.reasoning.explanation.relatives import overlap, predicted_facts_of
 from kernels import arrays_of
 from ranked import Case, as_table, cases, rule_set
 from reference.scoring import predicted

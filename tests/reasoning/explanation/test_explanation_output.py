@@ -16,8 +16,7 @@ from anyburl.data import Dataset
 from anyburl.data.names import Names
 from anyburl.reasoning.drawing import shorten
 from anyburl.reasoning.explanation.explain import Explanation
-from anyburl.reasoning.explanation.page import to_html, write_html
-from anyburl.reasoning.explanation.render import to_tree
+from anyburl.reasoning.explanation.render import to_html, to_tree, write_html
 from anyburl.rules.rule import Atom, Constant, Rule, Variable
 from kernels import examples
 from rules.samples import make_rules

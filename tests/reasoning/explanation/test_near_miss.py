@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from anyburl import explain
 from anyburl.data import Dataset
-from anyburl.reasoning.explanation import nearmiss
+from anyburl.reasoning.explanation import explain as explaining
 from anyburl.reasoning.explanation.explain import explain_triple
 from kernels import examples
 from reference.graph import build, inverse
@@ -35,7 +35,7 @@ def test_the_near_miss_is_the_strongest_rule_that_lacks_one_fact(
     vocabulary = dataset.vocabulary
     rules = rule_set_of(vocabulary, tuples, supports)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nearmiss, "FEW_RULES", -1 if by_index else 100)
+        patch.setattr(explaining, "FEW_RULES", -1 if by_index else 100)
         found = explain_triple(ranker_of(rules, dataset), dataset, label_triple(vocabulary, triple))
     if found.reasons:
         assert found.near_miss is None
@@ -103,7 +103,7 @@ def test_near_misses_are_rules_that_do_not_fire_each_with_another_missing_fact(
     vocabulary = dataset.vocabulary
     rules = rule_set_of(vocabulary, tuples, supports)
     ranker = ranker_of(rules, dataset)
-    found = nearmiss.near_misses(ranker, label_triple(vocabulary, triple), top=10)
+    found = explaining.near_misses(ranker, label_triple(vocabulary, triple), top=10)
     fired = {reason.rule for reason in explain_triple(ranker, dataset, label_triple(vocabulary, triple), top=10)}
     rows = {rules.rule(row): row for row in range(len(rules))}
     for near in found:
@@ -120,5 +120,5 @@ def test_a_candidate_that_ranks_low_is_told_what_would_lift_it() -> None:
     dataset = Dataset.from_triples([*facts, ("p", "born", "nl")])
     rules = make_rules([(f"speaks(X,{body}", (10, 3 + i)) for i, body in enumerate(bodies)])
     ranker = ranker_of(rules.with_vocabulary(dataset.vocabulary), dataset)
-    found = nearmiss.near_misses(ranker, ("ed", "speaks", "dutch"))
+    found = explaining.near_misses(ranker, ("ed", "speaks", "dutch"))
     assert [near.missing for near in found] == [("ed", "born", "nl"), ("nl", "language", "dutch")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from anyburl import explain
 from anyburl.data import Dataset
 from anyburl.reasoning.drawing import Drawing
-from anyburl.reasoning.explanation.page import near_miss_graph, proof_graph
+from anyburl.reasoning.explanation.render import near_miss_graph, proof_graph
 from rules.samples import make_rules
 
 FACTS = [("ed", "lives", "nl"), ("nl", "language", "dutch"), ("ed", "knows", "lisa"), ("dutch", "in", "europe")]

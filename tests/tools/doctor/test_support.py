@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from anyburl.tools.doctor.support import SMOOTHING, SupportFinder, one_short
+from anyburl.tools.doctor.evidence import SMOOTHING, SupportFinder, one_short
 from kernels import arrays_of, examples, random_graphs
 from ranked import Case, Judge, as_table, cases, rule_set
 from reference.support import best_score

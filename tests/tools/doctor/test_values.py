@@ -43,7 +43,7 @@ def test_nothing_is_found_in_values_without_errors(tmp_path: Path) -> None:
         (
             {"p30_died": "1701-01-01"},
             ("p30", "died"),
-            "born 1798-07-26 is above died 1701-01-01; born is below in 98.3% of 60",
+            "born 1798-07-26 is after died 1701-01-01; born is before in 98.3% of 60",
         ),
         ({"p30_height": "171"}, ("p30", "height"), "is it in another unit? It is about 100 times"),
         ({"p30_height": "9.99"}, ("p30", "height"), "similar entities have 1."),
@@ -58,7 +58,7 @@ def test_a_wrong_value_is_found(tmp_path: Path, wrong: dict[str, str], where: tu
 
 def test_order_along_a_relation(tmp_path: Path) -> None:
     found = suspects(people(tmp_path, p59_born="1703-01-01", p59_died="1760-01-01"))
-    assert "along parent, subjects are below objects in 98.2% of 55" in found["p59", "born"]
+    assert "along parent, subjects are before objects in 98.2% of 55" in found["p59", "born"]
 
 
 def test_the_report_counts_values_and_lists_suspects(tmp_path: Path) -> None:

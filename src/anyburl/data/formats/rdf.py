@@ -379,7 +379,7 @@ def read_rdf(path: Path, rows: int, options: ReadOptions, gathered: Gathered) ->
     """Yield the statements of a file as labels, in order, `rows` at a time; numbers and dates in ranges come last.
 
     An IRI is its own label, a blank node is written as _:name, a literal as in N-Triples, quotes included. IRIs made of
-    other labels become those labels again (`data/terms.py`).
+    other labels become those labels again (`data/vocabulary.py`).
     """
     sorting = _Sorting(path, options, gathered)
     n_rows = 0

@@ -130,6 +130,15 @@ def read_database(address: Address, options: ReadOptions) -> Iterator[pl.DataFra
         raise DataError(f"{address.text}: no rows")
 
 
+def read_whole_table(address: Address, timeout: float) -> pl.DataFrame:
+    """Return all columns of the table that an address names, as text."""
+    with connected(address, timeout=timeout) as connection:
+        query = _whole_table(address, connection)
+        names = _column_names(address, connection, query)
+        rows = connection.execute(_as_text(query, names)).fetchall()
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
 def _as_text(query: str, columns: Sequence[str]) -> str:
     """Return a query for the same columns as text; their names need not be distinct."""
     named = ", ".join(map(column_name, columns))
@@ -143,23 +152,22 @@ def _query(address: Address, options: ReadOptions, connection: Any) -> str:
         raise DataError(f"{address.text} names a table, and --query selects something else: use one of them")
     if options.query is not None:
         return options.query.strip().rstrip(";")
+    return _whole_table(address, connection, ", or use --query")
+
+
+def _whole_table(address: Address, connection: Any, otherwise: str = "") -> str:
+    """Return the query for all of the table that an address names."""
     if address.table is not None:
         return f"SELECT * FROM {table_name(address.table)}"
     tables = [name for (name,) in connection.execute(LIST_TABLES[address.kind]).fetchall()]
     listed = ", ".join(tables[:N_LISTED]) + (", ..." if len(tables) > N_LISTED else "")
     there = f"there are {listed}" if tables else "there are none"
-    raise DataError(f"{address.text}: no table named; add #TABLE to the address ({there}), or use --query")
+    raise DataError(f"{address.text}: no table named; add #TABLE to the address ({there}){otherwise}")
 
 
 def _chosen_columns(address: Address, options: ReadOptions, connection: Any, query: str) -> tuple[str, tuple[str, ...]]:
     """Return a query for subject, relation and object, and for times if they are read; and the names of its columns."""
-    try:
-        cursor = connection.execute(f"SELECT * FROM (\n{query}\n) AS asked LIMIT 0")
-    except Exception as error:
-        if not is_of_driver(error):
-            raise
-        raise DataError(f"{address.text}: the database rejected {query!r}: {one_line(error)}") from error
-    names = [column[0] for column in cursor.description]
+    names = _column_names(address, connection, query)
     times = [] if options.time is None else [names[i] for i in _time_columns(names, options.time, address.text)]
     others = [name for name in names if name not in times]
     if options.columns is not None:
@@ -177,6 +185,16 @@ def _chosen_columns(address: Address, options: ReadOptions, connection: Any, que
         return query, COLUMNS
     chosen = others + (times if options.has_times else [])
     return f"SELECT {', '.join(map(column_name, chosen))} FROM (\n{query}\n) AS asked", PARTS[: len(chosen)]
+
+
+def _column_names(address: Address, connection: Any, query: str) -> list[str]:
+    try:
+        cursor = connection.execute(f"SELECT * FROM (\n{query}\n) AS asked LIMIT 0")
+    except Exception as error:
+        if not is_of_driver(error):
+            raise
+        raise DataError(f"{address.text}: the database rejected {query!r}: {one_line(error)}") from error
+    return [column[0] for column in cursor.description]
 
 
 def _time_columns(names: Sequence[str], time: tuple[str, ...], where: str) -> list[int]:

@@ -24,7 +24,7 @@ from anyburl.data.dataset import Dataset
 from anyburl.models.distilling.choosing import Representation, Rows, Survey, find_representatives, shares_of
 from anyburl.models.distilling.contests import DROPPED_AT_ONCE, ROUGHLY, Contests, drop_to, exchange
 from anyburl.models.distilling.known import KnownFacts, Observer, in_answers
-from anyburl.models.distilling.options import DistilOptions
+from anyburl.models.options import DistilOptions
 from anyburl.ranking.queries import target_ranks
 from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.rules.ruleset import RuleSet

@@ -1,4 +1,4 @@
-"""Which rules a run keeps at its end: with millions of them, those that matter.
+"""Which rules a run keeps at its end, and a distilled set of rules as a run folder with what became of the others.
 
 A rule matters if it is among the best rules of a known answer, of all that are looked at; B rules always do, since they
 are few and say most. Learning itself knows nothing of this: `Recorder.finish` is given a function that chooses.
@@ -6,31 +6,103 @@ are few and say most. Learning itself knows nothing of this: `Recorder.finish` i
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Unpack
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.checking import callback, from_keywords
+from anyburl.base.errors import InvalidOptionError, RunError
+from anyburl.base.files import at_home
+from anyburl.base.polars_unstable import UNREADABLE
+from anyburl.base.sealed import scan_parquet, seal
+from anyburl.base.writing import replace_text, replacing
 from anyburl.data.dataset import DataLike, Dataset, load_dataset
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.options import ALL, DISTILLED, LearnKeywords, LearnOptions
 from anyburl.learning.recorder import KeepRules, Recorder, Reduced, run_learner
-from anyburl.learning.run import RunDirectory
-from anyburl.models.distilling.distil import MANY_RULES, Watch, distil_ranker, unwatched
+from anyburl.learning.run import RunDirectory, claim_run
+from anyburl.models.distilling.distil import MANY_RULES, Distilled, Watch, distil_ranker, unwatched
 from anyburl.models.distilling.known import KnownAnswers, KnownFacts, Observer
-from anyburl.models.distilling.options import DistilOptions
-from anyburl.models.distilling.saving import save_about
+from anyburl.models.options import DistilOptions
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import blocks_connected, take_queries
 from anyburl.ranking.ranker import make_ranker
 from anyburl.rules.ruleset import RuleSet
+
+LEFT_OUT = "left-out.parquet"
+"""The rules that were left out and resemble a kept one: the columns of rules.parquet, `kept` and `overlap`."""
+ABOUT = "distilled.json"
+"""How the rules were chosen: what `distil --json` prints."""
+
+
+def save_distilled(
+    path: str | os.PathLike[str], distilled: Distilled, dataset: Dataset, options: LearnOptions, source: str | None
+) -> None:
+    """Write a new run folder with the kept rules; `options` are those that all rules were learned with."""
+    run = RunDirectory.create(path, dataset, options)
+    with claim_run(run.path):
+        save_about(run.path, distilled, source)
+        run.finish(distilled.rules, {})
+
+
+def save_about(folder: Path, distilled: Distilled, source: str | None = None) -> None:
+    """Write how the rules were chosen, and those that were left out and resemble a kept one, with that one's row."""
+    about = {"from": source, **distilled.to_json()}
+    replace_text(folder / ABOUT, json.dumps(about, indent=2) + "\n", RunError)
+    frame = distilled.left_out.to_polars().with_columns(
+        pl.Series("kept", distilled.representation.kept, pl.UInt32),
+        pl.Series("overlap", distilled.representation.overlaps, pl.Float32),
+    )
+    with replacing(folder / LEFT_OUT, RunError) as unfinished:
+        frame.write_parquet(unfinished, compression="zstd", compression_level=1)
+        seal(unfinished)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Rules that were left out, the nearest to its representative first: its `kept` rule is row so-and-so of the run,
+    and `overlaps` is the share of its known answers that this one predicts as well.
+    """
+
+    rules: RuleSet
+    kept: NDArray[np.int64]
+    overlaps: NDArray[np.float64]
+
+
+def left_out_rules(run: str | os.PathLike[str], row: int | None = None) -> LeftOut:
+    """Return the rules that a distilled run left out and that a kept rule stands for: of the rule at `row`, or all."""
+    path = at_home(run) / LEFT_OUT
+    if not path.is_file():
+        raise RunError(f"{os.fspath(run)} has no {LEFT_OUT}: it is not a distilled run")
+    try:
+        frame = scan_parquet(path)
+        chosen = (frame if row is None else frame.filter(pl.col("kept") == row)).collect()
+    except UNREADABLE as error:
+        raise RunError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from error
+    return LeftOut(
+        RuleSet.from_polars(chosen),
+        chosen["kept"].to_numpy().astype(np.int64),
+        chosen["overlap"].to_numpy().astype(np.float64),
+    )
+
+
+def check_out(run: Path, out: Path) -> None:
+    """Refuse an output that holds a run already."""
+    if out.resolve() == run.resolve():
+        raise InvalidOptionError("out", "another folder than the run itself", str(out))
+    if (out / "options.json").exists():
+        raise RunError(f"{out} already contains a run: choose another folder")
+
 
 Mask = NDArray[np.bool_]
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from anyburl.base.errors import DataError
 from anyburl.base.machine import Spare
 from anyburl.data.dataset import Dataset
-from anyburl.learning.store import canonical_keys
 from anyburl.models.distilling.contests import Contests, Scale, add_worth
 from anyburl.models.distilling.kernel import AnswerRules, KnownArrays, KnownSpace, LeftOutScores, find_best_rules
 from anyburl.models.distilling.kernel_contest import ContestArrays, EntryArrays, list_contests
@@ -25,6 +24,7 @@ from anyburl.ranking.arrays import QueryArrays, RuleIndex, Workspace, empty_cand
 from anyburl.ranking.index import count_confidences, number_counts_of, to_scores, with_scores
 from anyburl.ranking.queries import joins_unconnected, make_queries
 from anyburl.ranking.ranker import LocalBackend, Ranker
+from anyburl.rules.combine import rule_keys
 
 Triples = NDArray[np.int32]
 QUESTIONS_AT_A_TIME = 32
@@ -101,7 +101,7 @@ class Observer:
 
     @cached_property
     def _tie_keys(self) -> NDArray[np.int64]:
-        return canonical_keys(self._ranker.rules)
+        return rule_keys(self._ranker.rules)[0]
 
     def best_rules(self, known: KnownAnswers, width: int) -> AnswerRules:
         """Return the `width` best rules of each known answer."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from anyburl.base.machine import map_in_threads
 from anyburl.data.table import Ids
-from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import degrees
+from anyburl.graph.kernel import GraphArrays, inverses
 from anyburl.models.tuned.kernel import (
     N_COLUMNS,
     FactWeights,

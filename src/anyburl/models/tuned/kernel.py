@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, inverse, steps
+from anyburl.graph.kernel import GraphArrays, entity_rows, inverse, steps
 
 LEAST_HESSIAN = 1e-6
 LEAST_DISTANCE = 0.01  # of scores

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.graph.arrays import inverses
 from anyburl.graph.build import answer_counts, degrees, relation_counts
+from anyburl.graph.kernel import inverses
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.index import to_confidences, to_scores
 from anyburl.ranking.kernel_order import N_BEST, PER_GROUP, UNIT

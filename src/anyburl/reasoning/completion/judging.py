@@ -25,8 +25,7 @@ from anyburl.models.tuned.reranker import unseeing
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.completion.conflicts import ITSELF, NOTHING, Conflicts, Properties, fact_keys, find_properties
 from anyburl.reasoning.completion.facts import TRIPLES, FactColumns, reasons_of
-from anyburl.reasoning.predicting import answer_columns
-from anyburl.reasoning.queries import QueryIds
+from anyburl.reasoning.queries import QueryIds, answer_columns
 from anyburl.rules.labels import RuleTexts
 
 VERDICTS = ("stated", "contradicted", "supported", "unknown")

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part
 from anyburl.bodies.arrays import NO_LIMIT
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import find_segment
+from anyburl.graph.kernel import GraphArrays, find_segment
 from anyburl.ranking.arrays import (
     ANY_SCORE,
     AnswerSettings,

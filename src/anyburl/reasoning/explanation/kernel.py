@@ -1,6 +1,7 @@
 """Find the facts behind a prediction, depth first and under object identity: no entity stands for two terms.
 
-A body is a path of directed relations; position i is the term after i steps, so position 0 is the head's variable.
+A body is a path of directed relations; position i is the term after i steps, so position 0 is the head's variable. The
+strongest rule that predicts a fact is searched for among rules that are grouped by head, the strongest first.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part
-from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import has_edge, inverse, steps
+from anyburl.graph.kernel import GraphArrays, has_edge, inverse, steps
 
 
 class GroundingSearch(NamedTuple):
@@ -22,6 +22,10 @@ class GroundingSearch(NamedTuple):
     taken: NDArray[np.int32]  # the same entities in the order in which they were chosen
     next_rows: NDArray[np.int64]  # depth -> the next choice to try
     end_rows: NDArray[np.int64]
+    ends: NDArray[np.bool_]  # where walks may end that have no given end: an entry for each entity; empty for anywhere
+
+
+ANYWHERE = np.empty(0, np.bool_)
 
 
 class WalkGoal(NamedTuple):
@@ -33,10 +37,10 @@ class WalkGoal(NamedTuple):
     object_identity: bool
 
 
-def empty_search(longest: int) -> GroundingSearch:
-    """Return room for bodies of up to `longest` atoms."""
+def empty_search(longest: int, ends: NDArray[np.bool_] = ANYWHERE) -> GroundingSearch:
+    """Return room for bodies of up to `longest` atoms, which may end at `ends`."""
     nodes, taken = np.zeros(longest + 2, np.int32), np.zeros(longest + 2, np.int32)
-    return GroundingSearch(nodes, taken, np.zeros(longest + 2, np.int64), np.zeros(longest + 2, np.int64))
+    return GroundingSearch(nodes, taken, np.zeros(longest + 2, np.int64), np.zeros(longest + 2, np.int64), ends)
 
 
 @kernel
@@ -59,6 +63,12 @@ def is_free(taken: NDArray[np.int32], n: int, entity: int, goal: WalkGoal) -> bo
     return True
 
 
+@inlined
+def may_end(ends: NDArray[np.bool_], entity: int) -> bool:
+    """Whether a walk may end at an entity."""
+    return len(ends) == 0 or bool(ends[entity])
+
+
 @kernel
 def find_walks(
     graph: GraphArrays,
@@ -68,14 +78,17 @@ def find_walks(
     search: GroundingSearch,
     out: NDArray[np.int32],
 ) -> int:
-    """Write walks along `body`; return how many.
+    """Write walks along `body`; return how many. An empty body leads from the start to itself.
 
     Stops when the rows of `out` are full, or with what there is (if anything) after `most_tried` entities.
     """
     length, start, end = len(body), goal.start, goal.end
+    if length == 0:
+        out[0, 0] = start
+        return int(may_end(search.ends, start))
     n_walked = length if end < 0 else length - 1  # a step to a given end is looked up, not walked
     if n_walked == 0:
-        if length > 0 and has_edge(graph, start, int(body[0]), end):
+        if has_edge(graph, start, int(body[0]), end):
             out[0, 0], out[0, 1] = start, end
             return 1
         return 0
@@ -118,6 +131,8 @@ def find_walks(
             if not from_end and not has_edge(graph, entity, last_step, end):
                 continue
             out[n_found, length] = end
+        elif not may_end(search.ends, entity):
+            continue
         for position in range(n_walked + 1):
             out[n_found, position] = search.nodes[position]
         n_found += 1
@@ -229,7 +244,7 @@ def first_near_miss(
 ) -> tuple[int, int]:
     """Return the first of some rules that lacks one fact only, and which atom that is; (-1, -1) if none does.
 
-    `search.nodes` is then the path of its body. Of rules whose comparison `fails`, all atoms have to hold: what they
+    `search.nodes` is then the path of its body. Of rules whose condition `fails`, all atoms have to hold: what they
     lack comes after these. `walk` has a row for a body.
     """
     for i in range(len(lengths)):
@@ -246,3 +261,55 @@ def first_near_miss(
             if holds_but_for(graph, body, goal, missing, most_tried, search):
                 return i, missing
     return -1, -1
+
+
+class CheckedRules(NamedTuple):
+    """Rules in groups: those of one head relation without constants (B), or with the same constant (U_c, U_d)."""
+
+    offsets: NDArray[np.int64]  # group -> its rules, those with the highest scores first
+    bodies: NDArray[np.int32]  # (rules, longest), from the head's variable, padded with -1
+    lengths: NDArray[np.int32]
+    ends: NDArray[np.int32]  # the constant at the end of the body, -1 where that is a variable
+    scores: NDArray[np.float64]
+    rows: NDArray[np.int32]  # of the rule set
+
+
+TWO_VARIABLES, FORWARD = 0, 1  # places in `groups`, of heads h(X, Y) and h(X, c); the third is for h(c, Y)
+
+
+@kernel
+def find_support(
+    graph: GraphArrays,
+    rules: CheckedRules,
+    triples: NDArray[np.int32],
+    groups: NDArray[np.int32],
+    constants: NDArray[np.int32],
+    object_identity: bool,
+    search: GroundingSearch,
+    walk: NDArray[np.int32],
+    out: NDArray[np.int32],
+) -> None:
+    """Write to `out`, for each triple, the place of the strongest rule that predicts it, -1 if none does.
+
+    `groups` are those of the rules that may: without constants, with the object and with the subject as constant (-1:
+    there are none). `constants` are object and subject as heads name them. `search` and `walk`, one row, are scratch.
+    """
+    for i in range(len(triples)):
+        out[i] = -1
+        best = -1.0
+        for place in range(3):
+            group = groups[i, place]
+            if group < 0:
+                continue
+            start = int(np.int64(triples[i, 0 if place <= FORWARD else 2]))
+            avoided = -1 if place == TWO_VARIABLES else int(np.int64(constants[i, place - 1]))
+            for rule in range(rules.offsets[group], rules.offsets[group + 1]):
+                if rules.scores[rule] <= best:
+                    break
+                end = int(np.int64(triples[i, 2] if place == TWO_VARIABLES else rules.ends[rule]))
+                if end == start and object_identity:
+                    continue
+                goal = WalkGoal(start, end, avoided, object_identity)
+                if find_walks(graph, rules.bodies[rule, : rules.lengths[rule]], goal, 0, search, walk) > 0:
+                    out[i], best = rule, rules.scores[rule]
+                    break

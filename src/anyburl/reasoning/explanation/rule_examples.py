@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base import checking
-from anyburl.bodies.conditions import comparison_holds, is_conditional, members_of, split_body
-from anyburl.data.attributes import attributes_of
+from anyburl.bodies.conditions import is_conditional, members_of, walk_of
 from anyburl.data.dataset import Dataset
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import inverses
 from anyburl.graph.build import Ids, held_by, known_answers, split_names
+from anyburl.graph.kernel import inverses
 from anyburl.ranking.ranker import Ranker
-from anyburl.reasoning.explanation.kernel import WalkGoal, degree_along, empty_search, find_walks
+from anyburl.reasoning.explanation.kernel import ANYWHERE, WalkGoal, degree_along, empty_search, find_walks
 from anyburl.reasoning.explanation.record import Fact, Grounding
 from anyburl.rules.rule import Rule
 from anyburl.rules.ruleset import RuleSet
@@ -37,11 +36,12 @@ MOST_TRIED = 200_000
 
 
 class Task(NamedTuple):
-    """A body to be grounded, see `body_ends`."""
+    """What has to be walked for a rule to predict a fact, see `make_task`."""
 
-    body: NDArray[np.int32]
+    body: NDArray[np.int32]  # without a condition
     start: int
-    end: int
+    end: int  # -1 for anywhere,
+    ends: NDArray[np.bool_]  # but there the condition of the rule has to hold; empty if it has none
     avoided: int
 
 
@@ -57,21 +57,24 @@ def body_ends(
     return starts, ends, constants
 
 
-def make_task(rules: RuleSet, row: int, triple: Ids) -> Task:
-    """Return what has to hold for the rule at `row` to predict `triple`."""
-    body = rules.bodies[rules.body[row]]
-    start, end, avoided = (int(one[0]) for one in body_ends(rules, np.array([row]), triple[0], triple[2]))
-    return Task(body[body >= 0], start, end, avoided)
+def make_task(rules: RuleSet, row: int, start: int, end: int) -> Task:
+    """Return what has to be walked for the rule at `row` to hold between two entities; -1 for any `end`."""
+    body, ends = walk_of(rules, row, start)
+    return Task(body, start, end, ends, int(rules.head_constant[row]))
+
+
+def task_of(rules: RuleSet, row: int, triple: Ids) -> Task:
+    """Return what has to be walked for the rule at `row` to predict `triple`."""
+    start, end, _ = (int(one[0]) for one in body_ends(rules, np.array([row]), triple[0], triple[2]))
+    return make_task(rules, row, start, end)
 
 
 def find_groundings(ranker: Ranker, row: int, triple: Ids, limit: int) -> tuple[Grounding, ...]:
     """Return up to `limit` groundings of the rule at `row` that predict `triple`."""
-    task = make_task(ranker.rules, row, triple)
-    if limit < 1 or not len(task.body):
-        return ()
-    is_bounded = is_conditional(ranker.rules, row)
-    walks = conditional_walks(ranker, row, task, limit) if is_bounded else find_task_walks(ranker, task, limit)
     rule = ranker.rules.rule(row)
+    if limit < 1 or not rule.parts:
+        return ()
+    walks = find_task_walks(ranker, task_of(ranker.rules, row, triple), limit)
     return tuple(grounding(rule, walk, ranker.vocabulary) for walk in walks)
 
 
@@ -80,38 +83,11 @@ def grounding(rule: Rule, walk: Sequence[int], vocabulary: Vocabulary) -> Ground
     return tuple((str(s), r, str(o)) for s, r, o in rule.facts(walk, vocabulary))
 
 
-def conditional_walks(ranker: Ranker, row: int, task: Task, limit: int) -> list[list[int]]:
-    """Return up to `limit` ways along the body of a rule, without its condition, to where the condition holds."""
-    if task.avoided < 0:
-        return compared_walks(ranker, row, task, limit)
-    rules, graph, start = ranker.rules, ranker.ready.graph, task.start
-    condition, (path, _) = rules.rule(row).condition, split_body(rules, row)
-    assert condition is not None
-    identity, avoided = ranker.options.object_identity, task.avoided
-    if identity and start == avoided:
-        return []
-    ends = known_answers(graph, start, int(path[0])).tolist() if len(path) else [start]
-    values = attributes_of(ranker.vocabulary).get(condition.attribute)
-    kept = (
-        end
-        for end in ends
-        if not (len(path) and (end == graph.n_entities or (identity and end in (start, avoided))))
-        and values is not None
-        and any(map(condition.holds, values.values_of(end)))
-    )
-    return [[start, end] if len(path) else [start] for end in islice(kept, limit)]
-
-
-def compared_walks(ranker: Ranker, row: int, task: Task, limit: int) -> list[list[int]]:
-    """Return up to `limit` ways along the body of a B rule between ends that compare as the rule says."""
-    walks = find_task_walks(ranker, task._replace(body=split_body(ranker.rules, row)[0]), limit)
-    starts, ends = (np.array([walk[place] for walk in walks], np.int32) for place in (0, -1))
-    return [walk for walk, holds in zip(walks, comparison_holds(ranker.rules, row, starts, ends), strict=True) if holds]
-
-
 def find_task_walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
     """Return up to `limit` walks from the start; they are looked for from the end if that has fewer neighbours."""
-    graph, length = ranker.ready.graph, len(task.body)
+    graph, length, identity = ranker.ready.graph, len(task.body), ranker.options.object_identity
+    if task.end >= 0 and len(task.ends) and not task.ends[task.end]:
+        return []
     backward = inverses(task.body[::-1], graph.n_relations)
     out = np.empty((limit, length + 1), np.int32)
     from_end = task.end >= 0 and degree_along(graph, task.end, int(backward[0])) < degree_along(
@@ -120,8 +96,8 @@ def find_task_walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
     body, start, end = (
         (backward, task.end, task.start) if from_end else (np.ascontiguousarray(task.body), task.start, task.end)
     )
-    goal = WalkGoal(start, end, task.avoided, ranker.options.object_identity)
-    n = find_walks(graph, body, goal, MOST_TRIED, empty_search(length), out)
+    goal = WalkGoal(start, end, task.avoided, identity)
+    n = find_walks(graph, body, goal, MOST_TRIED, empty_search(length, task.ends), out)
     walks = out[:n, ::-1] if from_end else out[:n]
     return [[int(entity) for entity in walk] for walk in walks]
 
@@ -195,7 +171,7 @@ class _Examiner:
         self.rule = rules.rule(row)
         self._graph, self._head = graph, int(rules.head[row])
         self._constant, self._end = int(rules.head_constant[row]), int(rules.body_constant[row])
-        self._is_binary, self._is_conditional = self._constant < 0, is_conditional(rules, row)
+        self._is_binary = self._constant < 0
         self._relation = self._head % graph.n_relations
         body = rules.bodies[rules.body[row]]
         self._body = np.ascontiguousarray(body[body >= 0])
@@ -208,19 +184,17 @@ class _Examiner:
         found: list[Example] = []
         for triple in islice(self._stated(), most):
             walks = self._first_walk(triple)
-            if walks or not len(self._body):
-                found.append(self._example(_Prediction(triple, walks[0] if walks else [])))
+            if walks:
+                found.append(self._example(_Prediction(triple, walks[0])))
             if len(found) == top or time.monotonic() > end:
                 break
         return found
 
     def _first_walk(self, triple: Ids) -> list[list[int]]:
         """Return a grounding that predicts the triple, if there is one."""
-        task = make_task(self._ranker.rules, self._row, triple)
+        task = task_of(self._ranker.rules, self._row, triple)
         if task.start == task.end and self._ranker.options.object_identity:
             return []
-        if self._is_conditional:
-            return conditional_walks(self._ranker, self._row, task, 1)
         return find_task_walks(self._ranker, task, 1)
 
     def _stated(self) -> Iterator[Ids]:
@@ -240,36 +214,29 @@ class _Examiner:
         """Yield predictions of the rule, stated or not, each once for a start."""
         if not len(self._body):
             self.was_cut = True
-        elif self._is_conditional and not self._is_binary:
-            rules, identity = self._ranker.rules, self._ranker.options.object_identity
-            found = members_of(self._ranker.ready.graph, rules, self._row, object_identity=identity)
-            self.was_cut |= len(found) > MOST_STARTS
-            for start in _sample(found).tolist():
-                for walk in conditional_walks(self._ranker, self._row, self._task(start), 1):
-                    yield _Prediction(self._triple(start, -1), walk)
         elif self._end >= 0:
             backward = inverses(self._body[::-1], self._graph.n_relations)
-            walks = self._walks(Task(backward, self._end, -1, self._constant), WALKS_OF_A_CONSTANT)
+            walks = self._walks(Task(backward, self._end, -1, ANYWHERE, self._constant), WALKS_OF_A_CONSTANT)
             yield from (_Prediction(self._triple(walk[-1], -1), walk[::-1]) for walk in walks)
         else:
-            domain = self._domain(int(self._body[0]))
-            self.was_cut |= len(domain) > MOST_STARTS
-            for start in _sample(domain):
+            starts = self._starts()
+            self.was_cut |= len(starts) > MOST_STARTS
+            for start in _sample(starts):
                 yield from self._predicted_for(int(start))
+
+    def _starts(self) -> NDArray[np.int32]:
+        """Return where the body may start: at all that satisfy a condition, or that the first step leads from."""
+        rules, identity = self._ranker.rules, self._ranker.options.object_identity
+        if is_conditional(rules, self._row) and not self._is_binary:
+            return members_of(self._ranker.ready.graph, rules, self._row, object_identity=identity)
+        return self._domain(int(self._body[0]))
 
     def _predicted_for(self, start: int) -> Iterator[_Prediction]:
         if start == self._constant and self._ranker.options.object_identity:
             return
-        task = self._task(start)
-        if self._is_conditional:
-            found = compared_walks(self._ranker, self._row, task, WALKS_OF_A_CONSTANT)
-            self.was_cut |= len(found) >= WALKS_OF_A_START
-        else:
-            found = self._walks(task, WALKS_OF_A_START) if self._is_binary else find_task_walks(self._ranker, task, 1)
+        task = make_task(self._ranker.rules, self._row, start, -1)
+        found = self._walks(task, WALKS_OF_A_START) if self._is_binary else find_task_walks(self._ranker, task, 1)
         yield from (_Prediction(self._triple(start, walk[-1]), walk) for walk in found)
-
-    def _task(self, start: int) -> Task:
-        return Task(self._body, start, -1, self._constant)
 
     def _walks(self, task: Task, limit: int) -> list[list[int]]:
         walks = find_task_walks(self._ranker, task, limit)

@@ -18,13 +18,13 @@ from anyburl.data.dataset import DataLike, Dataset, default_types, load_dataset
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import on_tiny_table
-from anyburl.learning.engines.threads import warm_up_learning as warm_up_learning
 from anyburl.learning.learner import Learner
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.recorder import run_learner
-from anyburl.reasoning.warmup import warm_up_reasoning as warm_up_answering
+from anyburl.learning.threads import warm_up_learning as warm_up_learning
+from anyburl.reasoning.shortcuts import warm_up_reasoning as warm_up_answering
 from anyburl.rules.ruleset import RuleSet
-from anyburl.tools.doctor.evidence import check_functional, find_functional
+from anyburl.tools.doctor.evidence import check_functional, find_functional, longest_judging_body
 from anyburl.tools.doctor.findings import DatasetFacts, Finding, Report
 from anyburl.tools.doctor.labels import check_ambiguous, check_literals, find_label_faults
 from anyburl.tools.doctor.structure import (
@@ -36,7 +36,6 @@ from anyburl.tools.doctor.structure import (
     check_unseen,
     overlaps,
 )
-from anyburl.tools.doctor.support import longest_judging_body
 from anyburl.tools.doctor.suspects import (
     Shown,
     check_conflicts,

@@ -33,9 +33,9 @@ from anyburl.base.errors import DataError
 from anyburl.base.writing import replace_text
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.names import Names
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of
-from anyburl.reasoning.explanation.page import STYLE
+from anyburl.reasoning.explanation.render import STYLE
 from anyburl.tools.options import CHECKS, check_names
 
 Cell = str | int | float | None

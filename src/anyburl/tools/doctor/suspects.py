@@ -21,17 +21,22 @@ from anyburl.base.errors import counted
 from anyburl.data.names import relation_name
 from anyburl.reasoning.explanation.render import rule_text
 from anyburl.rules.ruleset import RuleSet
-from anyburl.tools.doctor.evidence import WORDS, Functional, Kinds, Wrong, log_odds_of_facts, make_wrong
-from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, share_text
-from anyburl.tools.doctor.support import (
+from anyburl.tools.doctor.evidence import (
+    WORDS,
     Contradictions,
+    Functional,
+    Kinds,
     Progress,
     Supported,
     SupportFinder,
+    Wrong,
     find_contradictions,
+    log_odds_of_facts,
     longest_judging_body,
+    make_wrong,
     one_short,
 )
+from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, share_text
 
 SUSPICIOUS = float(np.log(100))  # from here on facts are listed: 100 times likelier if wrong
 MOST_WRONG = 50_000  # wrong facts that right ones are compared with

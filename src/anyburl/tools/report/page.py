@@ -10,7 +10,7 @@ from html import escape
 
 from anyburl.base.errors import counted
 from anyburl.reasoning.drawing import Drawing, Layers, Place, to_svg
-from anyburl.reasoning.explanation.page import STYLE
+from anyburl.reasoning.explanation.render import STYLE
 from anyburl.tools.report.record import (
     HOW_TO_READ,
     Law,

@@ -21,8 +21,8 @@ from anyburl.bodies.rescore import base_rates, rescore
 from anyburl.data.dataset import SPLITS, Dataset, load_dataset
 from anyburl.data.names import Names
 from anyburl.data.table import TripleTable
-from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import degrees, on_tiny_table, with_loops
+from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.learning.options import LearnOptions
 from anyburl.models.distilling.choosing import Evidence, Survey, find_representatives, order_by_gain, shares_of
@@ -30,8 +30,8 @@ from anyburl.models.distilling.known import KnownAnswers
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ranker import Ranker, make_ranker
-from anyburl.reasoning.explanation.coverage import predicted_facts_of
 from anyburl.reasoning.explanation.record import Fact
+from anyburl.reasoning.explanation.relatives import predicted_facts_of
 from anyburl.reasoning.explanation.rule_examples import Example, examine_rule, triple_ids
 from anyburl.rules.columns import surprise
 from anyburl.rules.ruleset import RuleSet, one_rule

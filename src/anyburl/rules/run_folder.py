@@ -11,6 +11,9 @@
                         each every few seconds
     rules-<s>.parquet   the rules after s seconds
     rules.parquet       the rules that the run keeps (`--keep`), written when it ends
+    best.parquet        where these are many: the best of all, and of each relation, by any order; with their surprise
+    best.json           the seal of the rules.parquet that these are from, how many rules it holds, how many are kept,
+                        and which of the first by the default order say nearly the same
     bodies.keys         bodies that gave no rules, so that a resumed run does not harvest them again
     .lock               locked by the process that learns into the folder: it has one writer at a time
 
@@ -27,6 +30,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -36,19 +40,19 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base import checking
-from anyburl.base.errors import DataError, RuleError, RunError
+from anyburl.base.errors import AnyburlError, DataError, RuleError, RunError
 from anyburl.base.files import open_to_read
 from anyburl.base.polars_unstable import UNREADABLE
-from anyburl.base.sealed import is_sealed, scan_parquet, seal
+from anyburl.base.sealed import is_sealed, read_seal, scan_parquet, seal
 from anyburl.base.writing import make_inner_folder, replacing
 from anyburl.data.attributes import FILE as ATTRIBUTES
 from anyburl.data.formats.frames import COLUMNS as TRIPLE_COLUMNS
 from anyburl.data.names import Names
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.rules.columns import COLUMNS, REQUIRED, RuleColumns
+from anyburl.rules.columns import COLUMNS, REQUIRED, SMOOTHING, RuleColumns
 from anyburl.rules.combine import concatenate, merge
-from anyburl.rules.files.parquet import read_rules_parquet
+from anyburl.rules.parquet import read_rules_parquet
 
 RULES = "rules.parquet"
 OPTIONS = "options.json"
@@ -372,3 +376,48 @@ def _read_frame(path: Path, schema: dict[str, Any]) -> pl.DataFrame:
     if any(frame.schema.get(name) != kind for name, kind in schema.items()):
         raise RunError(f"{path} is damaged (expected the columns {', '.join(schema)})")
     return frame.select(schema.keys())
+
+
+BEST, ABOUT = "best.parquet", "best.json"
+ORDERS = ("confidence", "support", "value", "predictions", "worth")
+
+
+@dataclass(frozen=True)
+class BestRules:
+    """The best rules, and how many there are in all: of the run, and of each relation."""
+
+    rules: RuleColumns
+    n_rules: int
+    by_relation: dict[str, int]
+    overall: int
+    of_a_relation: int
+    alike: tuple[int, ...]
+    """For the first rules by the default order, the row of the first that says nearly the same."""
+
+    @property
+    def default_order(self) -> str:
+        return "surprise" if self.rules.worth is None else "worth"
+
+    def can_tell(self, order: str | None, n: int, smoothing: float, *, of_relation: bool) -> bool:
+        """Return whether the first n rules by an order, of one relation or of all, are among those kept."""
+        is_kept = order is None or order == "surprise" or (order in ORDERS and order != "worth")
+        is_kept |= order == "worth" and self.rules.worth is not None
+        is_smoothed = order != "confidence" or smoothing == SMOOTHING
+        return is_kept and is_smoothed and n <= (self.of_a_relation if of_relation else self.overall)
+
+
+def read_best(folder: Path) -> BestRules | None:
+    """Return the best rules of a run folder; None if they are not kept, or are those of other rules."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AnyburlError):
+        about = json.loads((folder / ABOUT).read_text("utf-8"))
+        if part_files(folder) or about["rules"] != read_seal(folder / RULES).hex():
+            return None
+        return BestRules(
+            rules=read_rules_parquet(folder / BEST)[0],
+            n_rules=int(about["total"]),
+            by_relation=dict(about["by_relation"]),
+            overall=int(about["overall"]),
+            of_a_relation=int(about["of_a_relation"]),
+            alike=tuple(map(int, about["alike"])),
+        )
+    return None

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl import __version__
-from anyburl.bodies.sweep import Harvested, SeenBodies
+from anyburl.bodies.paths import Harvested, SeenBodies
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.learning.engines.base import CoreSpan, LearningArrays
-from anyburl.learning.engines.threads import Worker, warm_up_learning
+from anyburl.learning.engine import CoreSpan, LearningArrays
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.learning.source import BodySource, Listed, Share, shards_of
+from anyburl.learning.threads import Worker, warm_up_learning
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import PathProfile
 

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError
 from anyburl.bodies.arrays import HeadArrays, HeadTriples, head_arrays
-from anyburl.bodies.paths import heads_of_graph, listed_heads
-from anyburl.bodies.sweep import Harvested, can_list, followers
+from anyburl.bodies.paths import Harvested, can_list, followers, heads_of_graph, listed_heads
 from anyburl.data.table import TripleTable
-from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import with_loops
+from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of, graph_to_walk
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.policy import ProfileSpan

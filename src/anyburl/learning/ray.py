@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from anyburl.base.cluster import Crew
 from anyburl.base.errors import RunError, counted
-from anyburl.bodies.sweep import Harvested, join_harvested
+from anyburl.bodies.paths import Harvested, join_harvested
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.learning.engines.actor import Delivery, Division, RayWorker, SpanOrder, SpanReply, unpack_rules
-from anyburl.learning.engines.base import CoreSpan, Stoppable, search_arrays
-from anyburl.learning.engines.threads import warm_up_learning
+from anyburl.learning.actor import Delivery, Division, RayWorker, SpanOrder, SpanReply, unpack_rules
+from anyburl.learning.engine import CoreSpan, Stoppable, search_arrays
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.policy import ProfileSpan
 from anyburl.learning.source import ALL_SHARDS, N_SHARDS, Handout, Listed, divide_shards, is_fruitless
 from anyburl.learning.store import Earlier, known_keys
+from anyburl.learning.threads import warm_up_learning
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import PathProfile
 

@@ -27,12 +27,12 @@ from anyburl.bodies.arrays import (
 )
 from anyburl.bodies.comparisons import learn_from_tiny_values
 from anyburl.bodies.kernel import harvest
-from anyburl.bodies.sweep import Harvested, SeenBodies, followers
+from anyburl.bodies.paths import Harvested, SeenBodies, followers
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import on_tiny_table
-from anyburl.learning.engines.base import CoreSpan, Stoppable, search_arrays
+from anyburl.graph.kernel import GraphArrays, inverses
+from anyburl.learning.engine import CoreSpan, Stoppable, search_arrays
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.learning.policy import ProfileSpan, make_reward
 from anyburl.learning.source import LARGE, BodySource, Listed, Piece

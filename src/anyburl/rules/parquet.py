@@ -22,7 +22,6 @@ from anyburl.base.writing import replacing
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.rules.columns import COLUMNS, VALUE_KINDS, Column, Holds, RuleColumns, misfits
 from anyburl.rules.combine import concatenate, distinct_rows, pad_lists, unify
-from anyburl.rules.files.rule_file import PathLike, ReadReport, first_bytes_of_rules
 from anyburl.rules.labels import (
     SELF_MARKER,
     FrameLabels,
@@ -31,6 +30,7 @@ from anyburl.rules.labels import (
     labels_for_people,
     labels_of_texts,
 )
+from anyburl.rules.rule_file import PathLike, ReadReport, first_bytes_of_rules
 from anyburl.rules.types import KINDS
 
 Ids = NDArray[np.int32]
