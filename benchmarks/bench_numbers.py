@@ -253,11 +253,12 @@ def compared(
 LEARNING = """
 import hashlib, json, resource, sys, anyburl
 from anyburl.data.options import ReadOptions
-name, n_paths, values = sys.argv[1:]
+name, n_paths, values, n_times = sys.argv[1:]
 data = anyburl.load_dataset(name, ReadOptions(attribute_file=values) if values else None)
 anyburl.learn(data, paths=1, seed=2, max_acyclic=0)  # compile
 before = resource.getrusage(resource.RUSAGE_SELF)
-rules = anyburl.learn(data, paths=int(n_paths), seed=1, keep="all")
+for _ in range(int(n_times)):
+    rules = anyburl.learn(data, paths=int(n_paths), seed=1, keep="all")
 after = resource.getrusage(resource.RUSAGE_SELF)
 digest = hashlib.sha256(rules.bodies.tobytes())
 for column in rules.columns.values():
@@ -267,36 +268,39 @@ print(json.dumps({"rules": len(rules), "cpu": taken, "digest": digest.hexdigest(
 """
 
 
-def learned(root: Path, name: str, n_paths: int, values: str = "") -> dict[str, Any]:
-    """Return what learning with a path budget takes and gives in a checkout, with `values` of the entities."""
-    command = [sys.executable, "-c", LEARNING, str(shared() / "data" / name), str(n_paths), values]
+def learned(root: Path, name: str, n_paths: int, n_times: int = 1, values: str = "") -> dict[str, Any]:
+    """Return what learning takes and gives in a checkout, `n_times` with a path budget; with `values` of entities."""
+    command = [sys.executable, "-c", LEARNING, str(shared() / "data" / name), str(n_paths), values, str(n_times)]
     environment = os.environ | {"PYTHONPATH": str(root / "src")}
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     figures: dict[str, Any] = json.loads(done.stdout)
     return figures
 
 
-def measure_plain(tree: Path, name: str, n_paths: int, n_rounds: int) -> dict[str, Any]:
-    """Return CPU seconds of learning with a path budget, here and in another checkout in turn, and their ratio; where
+def measure_plain(tree: Path, name: str, n_paths: int, n_rounds: int, n_times: int) -> dict[str, Any]:
+    """Return CPU seconds of learning, `n_times` with a path budget, here and in another checkout in turn; where
     there are literals, also what learning with these takes.
     """
     runs: dict[str, list[dict[str, Any]]] = {"there": [], "here": [], "with_attributes": []}
     literals = shared() / "data" / "literals" / name
     for _ in range(n_rounds):
-        runs["there"].append(learned(tree, name, n_paths))
-        runs["here"].append(learned(HERE.parent, name, n_paths))
+        runs["there"].append(learned(tree, name, n_paths, n_times))
+        runs["here"].append(learned(HERE.parent, name, n_paths, n_times))
         if literals.is_dir():
-            runs["with_attributes"].append(learned(HERE.parent, name, n_paths, str(literals)))
+            runs["with_attributes"].append(learned(HERE.parent, name, n_paths, n_times, str(literals)))
     seconds = {place: [round(run["cpu"], 2) for run in made] for place, made in runs.items() if made}
     digests = [{run["digest"] for run in runs[place]} for place in ("here", "there")]
     return {
         "rules": {place: made[0]["rules"] for place, made in runs.items() if made},
         "paths": n_paths,
+        "times": n_times,
         "cpu_seconds": seconds,
         "ratio": round(float(np.median(seconds["here"]) / np.median(seconds["there"])), 3),
         "same_bytes": digests[0] == digests[1] and len(digests[0]) == 1,
         "rules_a_cpu_second": {
-            place: round(made[0]["rules"] / float(np.median(seconds[place]))) for place, made in runs.items() if made
+            place: round(made[0]["rules"] * n_times / float(np.median(seconds[place])))
+            for place, made in runs.items()
+            if made
         },
         "peak_memory_mb": {
             place: round(max(run["memory"] for run in made) / 1024, 1) for place, made in runs.items() if made
@@ -324,6 +328,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="rank this many triples of the split, drawn at random")
     parser.add_argument("--paths", type=int, default=20_000, help="of learning without attributes")
     parser.add_argument("--rounds", type=int, default=3, help="likewise")
+    parser.add_argument("--times", type=int, default=1, help="that it is repeated in a process; likewise")
     parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS, help="aggregations")
     parser.add_argument("--folder", type=Path, help="of debian, if the shared tool has written it already")
     chosen = parser.parse_args()
@@ -336,8 +341,8 @@ def main() -> None:
         path = HERE / "results" / "numbers-plain.json"
         figures: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
         for name in names:
-            figures[name] = measure_plain(Path(tree).resolve(), name, chosen.paths, chosen.rounds)
-            budget = f"--paths {chosen.paths} --rounds {chosen.rounds}"
+            figures[name] = measure_plain(Path(tree).resolve(), name, chosen.paths, chosen.rounds, chosen.times)
+            budget = f"--paths {chosen.paths} --rounds {chosen.rounds} --times {chosen.times}"
             save(path.stem, figures, f"python benchmarks/bench_numbers.py plain TREE {name} {budget}")
         return
     n_triples = int(chosen.data[0]) if chosen.data else 1_000_000

@@ -35,12 +35,11 @@ if TYPE_CHECKING:
     from anyburl.data.vocabulary import Vocabulary
     from anyburl.graph.stored import build_index
     from anyburl.learning.learner import Learner, Span
-    from anyburl.learning.options import LearnOptions, TemporalOptions
+    from anyburl.learning.options import DistilOptions, LearnOptions, TemporalOptions
     from anyburl.learning.run import RunDirectory
     from anyburl.models.calibration import Calibration
     from anyburl.models.distilling.distil import Distilled
     from anyburl.models.distilling.keeping import learn, left_out_rules
-    from anyburl.models.options import DistilOptions
     from anyburl.ranking.options import RankOptions
     from anyburl.reasoning.completion.options import CompleteOptions
     from anyburl.reasoning.completion.promises import CalibrationReport
@@ -64,9 +63,8 @@ if TYPE_CHECKING:
     from anyburl.temporal.rules import TemporalRules
     from anyburl.tools.doctor.examine import examine
     from anyburl.tools.doctor.findings import Finding, Report
-    from anyburl.tools.exporting import ExportReport, export_rules
     from anyburl.tools.options import DoctorOptions, ExportOptions, PublishOptions, ReportOptions
-    from anyburl.tools.publishing import plan_publishing, publish
+    from anyburl.tools.publishing import ExportReport, export_rules, plan_publishing, publish
     from anyburl.tools.report.files import write_theory
     from anyburl.tools.report.record import Theory
     from anyburl.tools.report.theory import make_theory
@@ -83,12 +81,12 @@ _HOMES = {
     "CompleteOptions": "reasoning.completion.options",
     "DataError": "base.errors",
     "Dataset": "data.dataset",
-    "DistilOptions": "models.options",
+    "DistilOptions": "learning.options",
     "Distilled": "models.distilling.distil",
     "DoctorOptions": "tools.options",
     "Explanation": "reasoning.explanation.explain",
     "ExportOptions": "tools.options",
-    "ExportReport": "tools.exporting",
+    "ExportReport": "tools.publishing",
     "Finding": "tools.doctor.findings",
     "InvalidOptionError": "base.errors",
     "LearnOptions": "learning.options",
@@ -132,7 +130,7 @@ _HOMES = {
     "evaluate": "reasoning.shortcuts",
     "examine": "tools.doctor.examine",
     "explain": "reasoning.shortcuts",
-    "export_rules": "tools.exporting",
+    "export_rules": "tools.publishing",
     "format_rule": "rules.rule",
     "learn": "models.distilling.keeping",
     "left_out_rules": "models.distilling.keeping",

@@ -19,7 +19,7 @@ from anyburl import InvalidOptionError, LearnOptions, RankOptions, ReadOptions
 from anyburl.base.checking import Options, choice, flag, option, options_behind, options_of, parse_numbers, whole
 from anyburl.cli.app import AnyburlGroup, app
 from anyburl.cli.arguments import Without, with_flags
-from anyburl.models.options import EmbedOptions
+from anyburl.learning.options import EmbedOptions
 from anyburl.ranking.options import MODEL, SCORES
 from anyburl.reasoning.completion.options import CompleteOptions
 from anyburl.reasoning.opening import tuning_options

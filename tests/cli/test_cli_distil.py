@@ -87,6 +87,7 @@ def test_sizes_can_be_given_by_relation_or_by_quality(geo_run: Path, tmp_path: P
     ("flags", "sentence"),
     [
         (["--rules", "0"], "--rules must be at least 1, got 0"),
+        (["--per-relation", "0"], "--per-relation must be at least 1, got 0"),
         (["--rules", "5", "--quality", "0.9"], "--quality must be left out when --rules is given"),
         (["--quality", "2"], "--quality must be at most 1, got 2"),
         (["--relations", "speakss"], "unknown relation 'speakss'"),
@@ -108,7 +109,7 @@ def test_a_run_without_rules_and_data_without_known_facts_get_a_sentence(
     data = tmp_path / "data"
     data.mkdir()
     (data / "train.txt").write_text("a\tr\tb\nb\ts\tc\n")
-    run("learn", data, "--paths", 10, "--out", tmp_path / "none")
+    assert "no rules found" in run("learn", data, "--paths", 10, "--distil", "--out", tmp_path / "none").stdout
     assert "has no rules to distil" in run("distil", tmp_path / "none", "--out", tmp_path / "out", code=2).stderr
     only_test = anyburl.Dataset.from_triples([], test=[("a", "r", "b")])
     with pytest.raises(anyburl.DataError, match="distilling needs known facts, and triples has 0 that it can use"):

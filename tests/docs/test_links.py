@@ -14,7 +14,7 @@ from typer.main import get_command
 from anyburl import CompleteOptions, ExportOptions, LearnOptions, ReadOptions, __all__
 from anyburl.base.checking import options_of
 from anyburl.cli.app import app
-from anyburl.models.options import EmbedOptions
+from anyburl.learning.options import EmbedOptions
 from docs.pages import ROOT, TEXTS, anchors_of, links_of, name_of
 
 

@@ -58,6 +58,16 @@ def test_dates_and_what_has_nothing_in_common(tmp_path: Path) -> None:
         alone.estimate("l9", "sizes")
 
 
+def test_a_boolean_is_a_reason_where_it_is_equal(tmp_path: Path) -> None:
+    data = packages(tmp_path, SIZES)
+    free = "".join(f"{kind}{n}\tfree\t{str(kind == 'g' and n < 4).lower()}\n" for kind in "gl" for n in range(10))
+    (tmp_path / "free.tsv").write_text(free + "libs\tfree\ttrue\n")
+    data = load_dataset(tmp_path, ReadOptions(attribute_file=str(tmp_path / "free.tsv")))
+    reasons = Estimator(data).estimate("libs", "size").reasons
+    (reason,) = [reason for reason in reasons if reason.group.startswith("free")]
+    assert (reason.group, reason.n_values, reason.low, reason.high) == ("free(X) = true", 4, 1000.75, 1002.25)
+
+
 def test_errors_are_compared_with_those_of_the_median(tmp_path: Path) -> None:
     row = Estimator(packages(tmp_path, SIZES, {"g9": "1005", "l9": "15"})).evaluate("test").row(0, named=True)
     assert (row["attribute"], row["kind"], row["values"], row["covered"]) == ("size", "number", 2, 1.0)

@@ -15,8 +15,8 @@ import anyburl
 from anyburl import RuleType
 from anyburl.bodies import arrays
 from anyburl.rules.types import FORMS, KINDS, TYPE_OF_END, End
-from anyburl.tools.exporting import export_rules
 from anyburl.tools.options import LANGUAGES
+from anyburl.tools.publishing import export_rules
 from rules.samples import make_rules
 
 PACKAGE = Path(anyburl.__file__).parent

@@ -40,7 +40,7 @@ def compiled_templates() -> Iterator[None]:
     """Compile templates once: a page takes a tenth of a second to compile, and nearly every test makes an app."""
     with pytest.MonkeyPatch.context() as patch:
         environment = partial(Environment, bytecode_cache=CompiledTemplates())
-        patch.setattr("anyburl.web.templating.Environment", environment)
+        patch.setattr("anyburl.web.site.Environment", environment)
         yield
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anyburl.data.names import Names
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, X, Y
-from anyburl.web.templating import Fragments, relation_name
+from anyburl.web.site import Fragments, relation_name
 
 LABELS = st.text(min_size=1, max_size=400)
 

@@ -233,7 +233,7 @@ COMMANDS = {
     "datasets": "datasets",
     "doctor": "datasets",
     "index": "datasets",
-    "plot": "plot",
+    "plot": "learn",
 }
 """The commands in the order of `--help`, and the file of `cli` that has each."""
 

@@ -35,8 +35,7 @@ from anyburl.tools.options import LANGUAGES, ExportOptions, PublishOptions, Repo
 
 if TYPE_CHECKING:
     from anyburl.rules.ruleset import RuleSet
-    from anyburl.tools.exporting import ExportReport
-    from anyburl.tools.publishing import Plan
+    from anyburl.tools.publishing import ExportReport, Plan
     from anyburl.tools.report.record import Theory
 
 
@@ -98,7 +97,7 @@ def export_command(
 
 
 def _write_export(rules: RuleSet, file: str, options: ExportOptions, notes: PlainConsole) -> ExportReport:
-    from anyburl.tools.exporting import open_export, write_exported_rules
+    from anyburl.tools.publishing import open_export, write_exported_rules
 
     if file == STANDARD_OUTPUT:
         return write_exported_rules(rules, sys.stdout, options)

@@ -25,7 +25,7 @@ from anyburl.cli.loading import (
     require_run,
 )
 from anyburl.cli.notes import Interrupts, PlainConsole, Slow, note_console, print_json, print_whole, result_console
-from anyburl.models.options import EmbedOptions
+from anyburl.learning.options import EmbedOptions
 from anyburl.reasoning.completion.options import MISSING_HELP, check_missing, check_proposes, parse_missing
 
 if TYPE_CHECKING:

@@ -40,8 +40,7 @@ from anyburl.cli.loading import (
 )
 from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, note_console, print_json, print_whole, result_console
 from anyburl.cli.tables import bold_rule
-from anyburl.learning.options import LearnOptions
-from anyburl.models.options import DistilOptions
+from anyburl.learning.options import DistilOptions, LearnOptions
 from anyburl.ranking.options import parse_aggregation
 
 if TYPE_CHECKING:

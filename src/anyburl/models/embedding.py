@@ -25,7 +25,7 @@ from anyburl.base.errors import InvalidOptionError, MissingExtraError, RunError
 from anyburl.base.files import at_home
 from anyburl.base.writing import replacing
 from anyburl.data.dataset import DataLike, Dataset, load_dataset
-from anyburl.models.options import UNFINISHED, EmbedKeywords, EmbedOptions
+from anyburl.learning.options import UNFINISHED, EmbedKeywords, EmbedOptions
 from anyburl.rules.run_folder import OPTIONS, described_run
 
 Floats = NDArray[np.float32]

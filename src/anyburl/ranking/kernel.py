@@ -42,6 +42,7 @@ from anyburl.ranking.kernel_short import MEMBER_WORK, fire_wide, reach_by_wide
 from anyburl.ranking.kernel_trie import BY_TARGETS, fire_trie
 
 FEW_TARGETS = 16
+LEAST_FLOOR = 1 << 28  # a confidence of .000015: few rules have less
 
 
 @inlined
@@ -234,22 +235,22 @@ def answer(
             if n_targets <= FEW_TARGETS:  # first for them alone: then, fewer rules fire for all
                 n_listed = list_targets(queries, question, candidates)
                 few = QueryState(q, s, d, query, question.object_identity, question.longest, least, ANY_SCORE, query)
-                n, _ = fire_trie(graph, index, queries, few, prune, n_listed, space, n_unary)
+                n, _, _ = fire_trie(graph, index, queries, few, prune, n_listed, space, n_unary)
                 if n > room:
                     return q, n
-        n, floor = fire_trie(graph, index, queries, question, prune, -1, space, n_unary)
+        n, floor, highest_left = fire_trie(graph, index, queries, question, prune, -1, space, n_unary)
         if prune == BY_TARGETS:
             n = fire_wide(graph, index, question, most, floor, -1, space, n)
         if n > room:
             return q, n
         if protocol.only_fires:
             return last, n
-        n_candidates = link_firings(candidates, firings, n, next_query(candidates))
+        needed = floor if prune == BY_TARGETS else -1
+        n_candidates = link_firings(candidates, firings, n, next_query(candidates), needed)
         set_keys(candidates, firings, n_candidates, protocol.n_counted)
         out.n_candidates[q] = n_candidates if floor < 0 else -1
         out.n_firings[q] = n if floor < 0 else -1
         start_ranks(queries, question, space, out)
-        is_first = True
         while True:
             n_open = 0
             if n_targets > 0:
@@ -259,19 +260,20 @@ def answer(
             if n_open == 0:
                 break
             # Rules with lower scores fire for the candidates of which it is undecided. To rank targets, down to half of
-            # the score first, which decides most.
+            # the next score at a time: the next rules decide most.
             below, mark = floor, int(candidates.clock[0])
-            floor = below >> 1 if is_first and n_targets > 0 else -1
-            is_first = False
+            floor = min(below, highest_left) >> 1
+            if n_targets == 0 or floor < LEAST_FLOOR:
+                floor = -1
             lower = max(floor, least)
             again = QueryState(q, s, d, query, question.object_identity, question.longest, lower, below, mark)
             n_undecided = list_undecided(candidates, n_candidates, mark)
             n_unary, n = keep_undecided(candidates, firings, n_unary, n, below, mark)
-            n, _ = fire_trie(graph, index, queries, again, 0, n_undecided, space, n)
+            n, _, highest_left = fire_trie(graph, index, queries, again, 0, n_undecided, space, n)
             n = fire_wide(graph, index, again, most, floor, n_undecided, space, n)
             if n > room:
                 return q, n
-            n_candidates = link_firings(candidates, firings, n, next_query(candidates))
+            n_candidates = link_firings(candidates, firings, n, next_query(candidates), floor)
         if protocol.top_k > 0:
             list_best(q, n_candidates, ties, space, groups, out)
     return last, 0

@@ -23,13 +23,15 @@ UNDECIDED = 2  # which of two candidates is better: the scores known so far do n
 
 
 @part
-def link_firings(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int) -> int:
-    """List the candidates, chain the firings of each, with its highest score as key; return how many
-    candidates there are.
+def link_firings(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int, least: int) -> int:
+    """List the candidates that rules with a score of `least` or more predict, chain these firings of each, with its
+    highest score as key; return how many candidates there are.
     """
     n_candidates = 0
     candidates.list_end[0] = 0
     for i in range(n):
+        if firings.scores[i] < least:
+            continue
         entity = firings.candidates[i]
         if candidates.stamps[entity] != query:
             candidates.stamps[entity] = query
@@ -395,7 +397,7 @@ def find_least_key(candidates: CandidateArrays, firings: FiringArrays, n_candida
 def least_of_best(candidates: CandidateArrays, firings: FiringArrays, n: int, top_k: int) -> int:
     """Return the `top_k`-th highest score that candidates of the first `n` firings have, -1 if they are fewer."""
     candidates.clock[0] += 1
-    n_candidates = link_firings(candidates, firings, n, int(candidates.clock[0]))
+    n_candidates = link_firings(candidates, firings, n, int(candidates.clock[0]), -1)
     return find_least_key(candidates, firings, n_candidates, top_k)
 
 
@@ -446,7 +448,7 @@ def keep_best(
 @kernel
 def order_candidates(candidates: CandidateArrays, firings: FiringArrays, n: int, n_counted: int) -> int:
     """List the candidates of the first `n` firings and give them keys; return how many there are."""
-    n_candidates = link_firings(candidates, firings, n, 1)
+    n_candidates = link_firings(candidates, firings, n, 1, -1)
     set_keys(candidates, firings, n_candidates, n_counted)
     return n_candidates
 
@@ -456,7 +458,7 @@ def rank_candidate(
     candidates: CandidateArrays, firings: FiringArrays, n: int, entity: int, n_counted: int, breaks_ties: bool
 ) -> tuple[int, int]:
     """Return how many of the candidates of the first `n` firings rank before `entity`, one of them, and with it."""
-    n_candidates, better, equal = link_firings(candidates, firings, n, 1), 0, 0
+    n_candidates, better, equal = link_firings(candidates, firings, n, 1, -1), 0, 0
     set_keys(candidates, firings, n_candidates, n_counted)
     for c in range(n_candidates):
         rival = int(candidates.listed[c])

@@ -405,18 +405,18 @@ def fire_trie(
     n_undecided: int,
     space: Workspace,
     n: int,
-) -> tuple[int, int]:
+) -> tuple[int, int, int]:
     """Fire the B rules with head d from s, depth first: level i of the walk holds where the first i + 1 steps lead. It
     is found out when the first rule below it is to fire.
 
     With `prune`, rules are passed over that cannot change which candidates rank before the targets, or are the best;
-    return the number of firings and the score from which on all rules have fired (-1: all of them). If `n_undecided` is
-    not negative, only so many undecided candidates matter; without `QueryState.tied`, rules fire for others as well
-    where that is less work.
+    return the number of firings, the score from which on all rules have fired (-1: all of them), and one that is at
+    least as high as that of any rule below (-1: there are none). If `n_undecided` is not negative, only so many
+    undecided candidates matter; without `QueryState.tied`, rules fire for others as well where that is less work.
     """
     trie, edges, walk, candidates = index.trie, index.edges, space.walk, space.candidates
     n_directed = 2 * graph.n_relations
-    floor = question.least
+    floor, highest_left = question.least, -1
     if prune == BY_TARGETS:
         floor = max(floor, needed_score(queries, question.q, candidates))
     elif prune > 0:
@@ -430,15 +430,19 @@ def fire_trie(
             continue
         node = walk.next_child[depth]
         walk.next_child[depth] += 1
+        relation, n_children = int(trie.relations[node]), int(trie.n_children[node])
         if index.best_below[node] < floor:
+            if index.best_below[node] > highest_left and (depth > 0 or find_segment(graph, question.s, relation) >= 0):
+                highest_left = int(index.best_below[node])
             continue
         if depth > 0 and walk.n_nodes[depth - 1] == 0:
             walk.next_child[depth] = walk.end_child[depth]
             continue
-        relation, n_children = int(trie.relations[node]), int(trie.n_children[node])
         score, rule = -1, int(trie.rows[node])
         if trie.codes[node] >= 0:
             score = int(index.scores[trie.codes[node]])
+            if score < floor:
+                highest_left = max(highest_left, score)
         fires = score >= max(floor, 0) and score < question.below
         if depth > 0 and n_children == 0:
             if not fires:
@@ -480,4 +484,4 @@ def fire_trie(
             depth += 1
             walk.next_child[depth] = trie.first_children[node]
             walk.end_child[depth] = trie.first_children[node] + n_children
-    return n, floor if floor > max(question.least, 0) else -1
+    return n, floor if floor > max(question.least, 0) else -1, highest_left

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError, InvalidOptionError
-from anyburl.data.attributes import Attribute, Attributes
+from anyburl.data.attributes import Attribute, AttributeKind, Attributes
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.names import Names
 from anyburl.graph.build import known_answers
@@ -277,24 +277,24 @@ class Estimator:
 
     def _similar(self, entity: int, name: str, other: str, value: float) -> _Group:
         """Return the entities whose value of another attribute is nearest."""
-        column, key = self._column(name), (name, other)
+        column, key, given = self._column(name), (name, other), self.dataset.attributes[other]
+        n_near = 0 if given.kind is AttributeKind.BOOLEAN else N_NEAR
         if key not in self._joint:
-            given = self._column(other)
-            both: Ids = given.entities[~np.isnan(column.values[given.entities])]
-            both = both[np.argsort(given.values[both], kind="stable")]
-            sorted_values, apart = given.values[both], []
+            others = self._column(other)
+            both: Ids = others.entities[~np.isnan(column.values[others.entities])]
+            both = both[np.argsort(others.values[both], kind="stable")]
+            sorted_values, apart = others.values[both], []
             for row in _some(np.arange(len(both)), MOST_MEMBERS).tolist():
-                near = both[slice(*_window(sorted_values, sorted_values[row]))]
+                near = both[slice(*_window(sorted_values, sorted_values[row], n_near))]
                 near = near[near != both[row]]
                 if len(near):
                     apart.append(abs(np.median(column.ranks[near]) - column.ranks[both[row]]))
             self._joint[key] = sorted_values, both, float(np.mean(apart)) if apart else USUAL_SPREAD
         sorted_values, both, spread = self._joint[key]
-        near = both[slice(*_window(sorted_values, value))] if len(both) else both
-        shown = self.dataset.attributes[other].format(value)
-        return _Group(
-            f"{self.names.get(other)}(X) near {shown}", column.values[near[near != entity]], len(both), spread
-        )
+        near = both[slice(*_window(sorted_values, value, n_near))] if len(both) else both
+        operator = "near" if n_near else "="
+        text = f"{self.names.get(other)}(X) {operator} {given.format(value)}"
+        return _Group(text, column.values[near[near != entity]], len(both), spread)
 
     def _atom(self, relation: int, other: str) -> str:
         n_relations = self._graph.n_relations
@@ -335,11 +335,15 @@ def _shrunk(group: _Group) -> float:
     return max(LEAST_SPREAD, known / (group.n_values + PRIOR))
 
 
-def _window(sorted_values: Floats, value: float) -> tuple[int, int]:
-    """Return the range of about `N_NEAR` values around one, with all that are equal to the outermost."""
-    middle = int(np.searchsorted(sorted_values, value) + np.searchsorted(sorted_values, value, "right")) // 2
-    first = max(0, min(middle - N_NEAR // 2, len(sorted_values) - N_NEAR))
-    last = min(len(sorted_values), first + N_NEAR) - 1
+def _window(sorted_values: Floats, value: float, n_near: int) -> tuple[int, int]:
+    """Return the range of about `n_near` values around one, with all that are equal to the outermost; 0 for those that
+    are equal to it.
+    """
+    start, end = (int(np.searchsorted(sorted_values, value, side)) for side in ("left", "right"))
+    if not n_near:
+        return start, end
+    first = max(0, min((start + end) // 2 - n_near // 2, len(sorted_values) - n_near))
+    last = min(len(sorted_values), first + n_near) - 1
     return (
         int(np.searchsorted(sorted_values, sorted_values[first])),
         int(np.searchsorted(sorted_values, sorted_values[last], "right")),

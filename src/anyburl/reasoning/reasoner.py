@@ -26,8 +26,8 @@ from anyburl.data.dataset import SPLITS, Dataset, facts_in_order, load_dataset, 
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import held_by, split_bits, split_names
+from anyburl.learning.options import DistilKeywords, DistilOptions
 from anyburl.models.calibration import Calibration, save_calibration
-from anyburl.models.options import DistilKeywords, DistilOptions
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions, check_missing

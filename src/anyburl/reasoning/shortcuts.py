@@ -12,11 +12,11 @@ from anyburl.base.errors import OptionError
 from anyburl.data.dataset import load_dataset
 from anyburl.data.table import TripleTable
 from anyburl.graph.build import build_graph, on_tiny_table
+from anyburl.learning.options import DistilOptions
 from anyburl.models.distilling.choosing import Evidence, order_by_gain
 from anyburl.models.distilling.contests import drop_to, exchange
 from anyburl.models.distilling.distil import Distilled
 from anyburl.models.distilling.known import KnownFacts, Observer
-from anyburl.models.options import DistilOptions
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Progress, make_ranker
 from anyburl.reasoning.completion.complete import complete_graph

@@ -26,8 +26,8 @@ from anyburl.models.tuned.model import (
     require_lightgbm,
     to_forest,
 )
+from anyburl.temporal.kernel_answer import N_COLUMNS, count_before, fill_columns, fill_logits, multiply_rows
 from anyburl.temporal.kernel_bodies import HistoryArrays
-from anyburl.temporal.kernel_model import N_COLUMNS, count_before, fill_columns, fill_logits, multiply_rows
 
 N_DIMENSIONS = 32  # of the vectors of entities
 N_PASSES = 4

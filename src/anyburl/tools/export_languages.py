@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations, count
 from typing import ClassVar
@@ -552,3 +553,13 @@ def _identifier(name: str) -> str:
 def _sql_name(table: str) -> str:
     """Quote a table, which may be in a schema: kb.triples."""
     return ".".join(map(_identifier, table.split(".")))
+
+
+WRITERS: dict[str, Callable[[ExportOptions], Writer]] = {
+    "sparql": sparql_writer,
+    "sql": SqlWriter,
+    "cypher": CypherWriter,
+    "datalog": DatalogWriter,
+    "prolog": PrologWriter,
+    "shacl": ShaclWriter,
+}

@@ -1,4 +1,7 @@
-"""Publishes facts that `anyburl complete` wrote: to a SPARQL endpoint in updates, or to a table in one transaction."""
+"""Rules and facts for other systems: `export_rules` writes rules to a file, `publish` sends facts that were completed.
+
+Facts go to a SPARQL endpoint in updates, or to a table in one transaction.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,23 @@ import gzip
 import json
 import os
 import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TextIO, Unpack
 
 import polars as pl
 
+from anyburl.base.checking import callback, from_keywords
 from anyburl.base.errors import DataError, OptionError, quoted
 from anyburl.base.files import at_home, first_bytes
 from anyburl.base.polars_unstable import UNREADABLE
 from anyburl.base.sealed import scan_parquet
-from anyburl.base.writing import put_in_free_place, unfinished_folder
+from anyburl.base.writing import put_in_free_place, replacing, unfinished_folder
 from anyburl.data.files import read_triples
 from anyburl.data.formats.delimited import GZIP
 from anyburl.data.formats.frames import COLUMNS
@@ -27,7 +35,85 @@ from anyburl.data.remote.database import column_name, connected, is_of_driver, t
 from anyburl.data.remote.http import send
 from anyburl.data.terms import OWN, is_blank_node, rdf_term
 from anyburl.reasoning.completion.files import PARQUET, SUFFIXES, TEXTS
-from anyburl.tools.options import Progress, PublishOptions
+from anyburl.rules.ruleset import RuleSet
+from anyburl.tools.export_languages import WRITERS, Clause, Scores, make_clause
+from anyburl.tools.options import LANGUAGES, ExportKeywords, ExportOptions, Progress, PublishOptions, options_for
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """How many rules were written and, by reason, how many were left out."""
+
+    to: str
+    n_rules: int
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+def export_rules(
+    rules: RuleSet,
+    file: str | os.PathLike[str] | TextIO,
+    *,
+    to: str | None = None,
+    progress: Callable[[int], None] | None = None,
+    **options: Unpack[ExportKeywords],
+) -> ExportReport:
+    """Write rules in the language of another system: SPARQL, SQL, Cypher, Datalog, Prolog or SHACL.
+
+    `file` is a path, whose suffix sets the language if `to` does not (.ru: SPARQL that inserts; .gz: compressed), or an
+    open text file. `options` are the fields of `ExportOptions`. `progress` is called with the number of further rules
+    written.
+    """
+    callback("progress", progress)
+    if isinstance(file, str | os.PathLike):
+        chosen = options_for(file, to, **options)
+        with open_export(at_home(file)) as out:
+            return write_exported_rules(rules, out, chosen, progress)
+    if to is None:
+        raise OptionError(f"an open file does not tell the language: set to, one of {', '.join(LANGUAGES)}")
+    if not hasattr(file, "write"):
+        raise OptionError(f"expected a path or an open text file, got {type(file).__name__}")
+    return write_exported_rules(rules, file, from_keywords(ExportOptions, {"to": to, **options}), progress)
+
+
+def write_exported_rules(
+    rules: RuleSet, out: TextIO, options: ExportOptions, progress: Callable[[int], None] | None = None
+) -> ExportReport:
+    """Write rules into an open file."""
+    writer = WRITERS[options.to](options)
+    left_out: Counter[str] = Counter()
+    out.write(writer.begin())
+    n_written = 0
+    for clause in _clauses(rules, object_identity=options.object_identity):
+        if fault := writer.fault(clause):
+            left_out[fault] += 1
+        else:
+            out.write(f"{writer.between if n_written else ''}{writer.write(clause)}")
+            n_written += 1
+        if progress:
+            progress(1)
+    out.write(writer.end())
+    return ExportReport(options.to, n_written, dict(left_out))
+
+
+def _clauses(rules: RuleSet, *, object_identity: bool) -> Iterator[Clause]:
+    columns = (rules.predictions.tolist(), rules.support.tolist(), rules.confidence().tolist(), rules.exact.tolist())
+    for rule, *scores in zip(rules, *columns, strict=True):
+        yield make_clause(rule, Scores(*scores), object_identity=object_identity)
+
+
+@contextmanager
+def open_export(path: Path) -> Iterator[TextIO]:
+    """Open a file for writing, compressed if it ends in .gz; it appears when it is complete."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder: expected a file for the rules")
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: the folder {path.parent} does not exist")
+    packed = path.name.lower().endswith(".gz")
+    with replacing(path) as unfinished:
+        opener = gzip.open if packed else open
+        with opener(unfinished, "wt", encoding="utf-8", newline="\n") as out:
+            yield out
+
 
 N_SHOWN = 5
 

@@ -29,8 +29,7 @@ from anyburl.web.background import BusyError
 from anyburl.web.explorer import Explorer, RuleChoice
 from anyburl.web.facts import answer_question
 from anyburl.web.schemas import LabelText, NoteText
-from anyburl.web.site import Lane
-from anyburl.web.templating import url
+from anyburl.web.site import Lane, url
 
 MOST_ANSWERS, MOST_FACTS, MOST_RULES = 50, 200, 100
 N_RELATIONS = 50

@@ -60,8 +60,20 @@ from anyburl.web.guard import (
     token_digest,
 )
 from anyburl.web.schemas import LIMITS, LONGEST_SEARCH, Text
-from anyburl.web.site import JSON, AnySite, CachedResponse, Context, E, Explored, Site, tagged_response, to_json
-from anyburl.web.templating import FOLDER, make_environment, url
+from anyburl.web.site import (
+    FOLDER,
+    JSON,
+    AnySite,
+    CachedResponse,
+    Context,
+    E,
+    Explored,
+    Site,
+    make_environment,
+    tagged_response,
+    to_json,
+    url,
+)
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

@@ -24,8 +24,7 @@ from anyburl.web.facts import Paging
 from anyburl.web.guard import Guard, form_token, set_form_token
 from anyburl.web.pages import RECENT, Skip, next_fact, record_verdict
 from anyburl.web.schemas import LIMITS, Label, OptionalLabel, Page, Text
-from anyburl.web.site import HTML, Context, Site, current_site, tagged_response
-from anyburl.web.templating import make_environment, url
+from anyburl.web.site import HTML, Context, Site, current_site, make_environment, tagged_response, url
 
 LINKED = {"/ask": "Ask", "/rules": "Rules", "/review": "Review"}
 N_EXAMPLES, N_RELATIONS = 5, 12

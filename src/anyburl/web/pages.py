@@ -35,8 +35,7 @@ from anyburl.web.schemas import (
     RuleRow,
     Smoothing,
 )
-from anyburl.web.site import HTML, UNFINISHED, Context, CurrentSite, Site
-from anyburl.web.templating import url
+from anyburl.web.site import HTML, UNFINISHED, Context, CurrentSite, Site, url
 
 N_EXAMPLES, N_RELATIONS = 4, 12  # home
 GROUPS, SHOWN, ENTITY_ROWS, PREDICTED, DRAWN = 20, 8, 100, 60, 12

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from anyburl import DataError, Dataset, InvalidOptionError, Reasoner, RunError, learn, load_dataset
+from anyburl.learning.options import EmbedOptions
 from anyburl.models.embedding import (
     CHECKPOINT,
     FILE,
@@ -20,7 +21,6 @@ from anyburl.models.embedding import (
     save_embedding,
     write_arrays,
 )
-from anyburl.models.options import EmbedOptions
 
 TINY = {"rank": 8, "epochs": 3, "batch_size": 64, "device": "cpu", "threads": 1}
 

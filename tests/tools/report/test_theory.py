@@ -160,6 +160,15 @@ def test_a_theory_is_json(theory: Theory) -> None:
     assert {one["relation"] for one in told["relations"]} == {"married_to", "city", "language"}
 
 
+def test_the_opening_says_how_much_the_laws_explain(theory: Theory) -> None:
+    sizes = [(one.explained, one.looked_at, one.n_facts) for one in theory.relations]
+    assert all(looked_at == n_facts for _, looked_at, n_facts in sizes)
+    explained = sum(one.explained for one in theory.relations)
+    assert 0.5 < explained / 76 < 0.95
+    end = f"these {len(theory.laws)} laws explain about {round(10 * explained / 76)} of 10 facts."
+    assert opening_text(theory).endswith(end)
+
+
 def test_a_report_without_laws_says_so(theory: Theory) -> None:
     silent = replace(theory, relations=[replace(one, laws=()) for one in theory.relations])
     assert opening_text(silent).endswith("none explains enough of a relation to be a law.")

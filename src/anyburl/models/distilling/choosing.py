@@ -137,7 +137,7 @@ class Survey:
     """The best rules of known answers: all others hardly matter.
 
     `best` has rows of all rules, `rows` are the distinct ones, and `rules` are those, in an order that depends on the
-    rules alone: so are ties settled in the same way however rules were found.
+    rules alone, so that ties do not depend on the order in which they were learned.
     """
 
     best: AnswerRules
@@ -157,8 +157,8 @@ class Survey:
     ) -> Survey:
         """List the `width` best rules of known answers; of these, the `allowed` ones may be chosen."""
         observer, every = Observer(ranker, least_support), ranker.rules
-        found = [observer.best_rules(some, width) for some in known]
-        best = AnswerRules(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        listed = [observer.best_rules(some, width) for some in known]
+        best = AnswerRules(*(np.concatenate(column) for column in zip(*listed, strict=True)))
         is_listed = np.zeros(len(every), np.bool_)
         is_listed[best.rules[best.rules >= 0]] = True
         rows = np.flatnonzero(is_listed if allowed is None else is_listed & allowed)

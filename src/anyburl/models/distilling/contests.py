@@ -111,8 +111,8 @@ class Contests:
             return *self.scale.weigh(part, kept, worth, with_gains=with_gains), worth
 
         done = map_in_threads(work, self.parts, self.scale.threads)
-        worth = add_worth([found for _, _, found in done], self.scale.new_worth)
-        best = [np.empty((0, 2), np.int32), *(found for _, found, _ in done)]
+        worth = add_worth([part for _, _, part in done], self.scale.new_worth)
+        best = [np.empty((0, 2), np.int32), *(part for _, part, _ in done)]
         return Weighed(sum(total for total, _, _ in done) / WORTH_UNIT, worth, np.vstack(best))
 
     def of_rules(self, kept: Mask) -> Contests:
@@ -132,7 +132,7 @@ class Contests:
 
 
 def add_worth(parts: list[WorthArrays], zeros: Callable[[], WorthArrays]) -> WorthArrays:
-    """Return the sum of what several threads found."""
+    """Return the sum of the results of several threads."""
     total = zeros()
     for part in parts:
         for name in WorthArrays._fields:
@@ -186,9 +186,9 @@ def exchange(contests: Contests, kept: Mask) -> Mask:
         tried = kept.copy()
         tried[added] = True
         tried = drop_to(contests, tried, room, one_group)
-        found = contests.weigh(tried, with_gains=True)
-        if found.total > weighed.total:
-            kept, weighed = tried, found
+        after = contests.weigh(tried, with_gains=True)
+        if after.total > weighed.total:
+            kept, weighed = tried, after
         else:
             share /= 2
     return kept

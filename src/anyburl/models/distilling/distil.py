@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import RuleError
 from anyburl.data.dataset import Dataset
+from anyburl.learning.options import DistilOptions
 from anyburl.models.distilling.choosing import Representation, Rows, Survey, find_representatives, shares_of
 from anyburl.models.distilling.contests import DROPPED_AT_ONCE, ROUGHLY, Contests, drop_to, exchange
 from anyburl.models.distilling.known import KnownFacts, Observer, in_answers
-from anyburl.models.options import DistilOptions
 from anyburl.ranking.queries import target_ranks
 from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.rules.ruleset import RuleSet
@@ -46,7 +46,7 @@ Watch = Callable[[str, str], AbstractContextManager[object]]
 
 
 def unwatched(doing: str, done: str) -> AbstractContextManager[object]:
-    """Return a context that tells nobody what is done."""
+    """Return a context that shows nothing."""
     return nullcontext()
 
 
@@ -158,9 +158,9 @@ class _Distilling:
 
     def share(self, rows: Rows) -> float:
         """Return the share of the MRR of all rules that some of them have; it is a point of the curve."""
-        found = self.mrr(self.ranker_of(rows)) / self.full_mrr if self.full_mrr else 1.0
-        self.share_of[len(rows)] = max(found, self.share_of.get(len(rows), 0.0))
-        return found
+        share = self.mrr(self.ranker_of(rows)) / self.full_mrr if self.full_mrr else 1.0
+        self.share_of[len(rows)] = max(share, self.share_of.get(len(rows), 0.0))
+        return share
 
     def order(self, room: int | None = None) -> Rows:
         """Return the rules in the order in which they add most, see `Survey.order`."""
@@ -245,8 +245,8 @@ class _Distilling:
         """Return the kept rules with what each is worth, the most useful first."""
         with self.watch("measuring what each rule is worth", "measured what each rule is worth"):
             known = self.facts.first(WORTH_FACTS // (1 + (len(kept) > MOST_WEIGHED))).to_choose_by()
-            _, found = Observer(self.ranker_of(kept), self.least_support).worth(known)
-        order = np.lexsort((np.arange(len(kept)), -found.worth))
+            _, values = Observer(self.ranker_of(kept), self.least_support).worth(known)
+        order = np.lexsort((np.arange(len(kept)), -values.worth))
         kept, every = kept[order], self.ranker.rules
         all_rows = self.survey.rows[kept]
         places = np.full(len(every), -1, np.int64)
@@ -255,9 +255,9 @@ class _Distilling:
         nearest = np.lexsort((-representation.overlaps, places[representation.kept]))
         left_rows, by = representation.rows[nearest], places[representation.kept[nearest]]
         distilled = self.few.take(kept).replace(
-            worth=in_answers(found.worth[order]),
-            decides=found.decides[order],
-            only=found.only[order],
+            worth=in_answers(values.worth[order]),
+            decides=values.decides[order],
+            only=values.only[order],
             stands_for=np.bincount(by, minlength=len(kept)).astype(np.int32),
         )
         facts = self.facts

@@ -28,12 +28,11 @@ from anyburl.data.dataset import DataLike, Dataset, load_dataset
 from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.learning.learner import Learner, Span
-from anyburl.learning.options import ALL, DISTILLED, LearnKeywords, LearnOptions
+from anyburl.learning.options import ALL, DISTILLED, DistilOptions, LearnKeywords, LearnOptions
 from anyburl.learning.recorder import KeepRules, Recorder, Reduced, run_learner
 from anyburl.learning.run import RunDirectory, claim_run
 from anyburl.models.distilling.distil import MANY_RULES, Distilled, Watch, distil_ranker, unwatched
 from anyburl.models.distilling.known import KnownAnswers, KnownFacts, Observer
-from anyburl.models.options import DistilOptions
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import blocks_connected, take_queries
 from anyburl.ranking.ranker import make_ranker
@@ -187,17 +186,17 @@ def find_needed(
     n_relations, marked = graph.n_relations, np.ones(len(rules), np.bool_)
     relation_of = (rules.head % n_relations).astype(np.int32)
     while True:
-        found, is_split = rules.is_binary, False
+        needed, is_split = rules.is_binary, False
         for part in _parts(rules, relation_of, marked, n_relations):
             is_split |= part.constants is not None
             ranker = make_ranker(graph, rules.take(part.rows), ranking, block_connected=blocked)
             observer = Observer(ranker, least_support)
             for some in known:
                 listed = observer.best_rules(part.questions(some), BEST_RULES).rules
-                found[part.rows[listed[listed >= 0]]] = True
-        if not is_split or int(found.sum()) >= MUCH_OF * int(marked.sum()):
-            return found
-        marked = found
+                needed[part.rows[listed[listed >= 0]]] = True
+        if not is_split or int(needed.sum()) >= MUCH_OF * int(marked.sum()):
+            return needed
+        marked = needed
 
 
 @dataclass(frozen=True)

@@ -226,8 +226,8 @@ def fire_known(known: KnownArrays, q: int, only_targets: bool, workspace: Worksp
     else:
         n = fire_unary(graph, index, question, NO_LIMIT, workspace)
     if n <= room:
-        n, _ = fire_trie(graph, index, queries, question, 0, n_targets if only_targets else -1, workspace, n)
-    n_candidates = link_firings(candidates, firings, n, question.query) if n <= room else 0
+        n, _, _ = fire_trie(graph, index, queries, question, 0, n_targets if only_targets else -1, workspace, n)
+    n_candidates = link_firings(candidates, firings, n, question.query, -1) if n <= room else 0
     return n, n_candidates, question.query
 
 

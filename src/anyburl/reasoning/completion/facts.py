@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.writing import temporary_folder
 from anyburl.ranking.ranker import Ranker
-from anyburl.reasoning.completion.arrays import FactArrays
+from anyburl.reasoning.completion.kernel import FactArrays
 from anyburl.reasoning.explanation.kernel import empty_search, find_first_walks
 from anyburl.reasoning.explanation.rule_examples import body_ends, find_groundings
 

@@ -133,9 +133,7 @@ class CompleteOptions(Options):
         _labels_or_auto,
         help="These relations have one object per subject: propose nothing for subjects that have one, and only the "
         f"best object for the others. {AUTO} finds them in the data, {NONE} takes no relation for one.",
-        parse=lambda text: (
-            {AUTO: AUTO, NONE: ()}[text] if text in (AUTO, NONE) else _parse_labels("--functional", text)
-        ),
+        parse=_parse_functional,
         metavar=f"A,B|{AUTO}|{NONE}",
         panel=WANTED,
     )

@@ -46,7 +46,8 @@ from anyburl.ranking.kernel_order import n_columns
 from anyburl.ranking.options import Aggregation
 from anyburl.ranking.queries import single_query
 from anyburl.ranking.ranker import NO_GROUPS, Progress, Ranker, ReadyRules, make_ready
-from anyburl.reasoning.completion.arrays import (
+from anyburl.reasoning.completion.facts import FactColumns, merge_directions
+from anyburl.reasoning.completion.kernel import (
     BodyRules,
     FactArrays,
     FindSpace,
@@ -55,9 +56,8 @@ from anyburl.reasoning.completion.arrays import (
     empty_facts,
     empty_lists,
     empty_shelf,
+    find_facts,
 )
-from anyburl.reasoning.completion.facts import FactColumns, merge_directions
-from anyburl.reasoning.completion.kernel import find_facts
 from anyburl.reasoning.completion.options import check_proposes
 from anyburl.rules.ruleset import RuleSet
 

@@ -51,9 +51,9 @@ def _glance(theory: Theory) -> str:
     rows = ["| relation | facts | explained | its main law |", "| --- | ---: | --- | --- |"]
     for relation in theory.relations:
         law = glance_law(relation)
-        told = f"{_marked(law.words)} ({law.chance})" if law else "no law found"
+        main_law = f"{_marked(law.words)} ({law.chance})" if law else "no law found"
         name = _escaped(theory.wording.relation(relation.label))
-        rows.append(f"| {name} | {relation.n_facts:,} | {relation.explained_chance} | {told} |")
+        rows.append(f"| {name} | {relation.n_facts:,} | {relation.explained_chance} | {main_law} |")
     return "\n".join(rows)
 
 

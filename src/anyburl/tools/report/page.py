@@ -165,6 +165,7 @@ LOOKS = """
 .theory table { border-collapse: collapse; width: 100%; font-size: 14px; margin-top: 8px; }
 .theory th { text-align: left; font-weight: 500; color: var(--dim); border-bottom: 1px solid var(--edge); }
 .theory th, .theory td { padding: 4px 12px 4px 0; vertical-align: top; overflow-wrap: anywhere; }
+.theory td:first-child { min-width: 7em; }
 .theory td.number { text-align: right; white-space: nowrap; }
 .theory td.share { white-space: nowrap; }
 .theory td a { color: inherit; }
@@ -212,11 +213,11 @@ def theory_fragment(theory: Theory) -> str:
 
 def theory_parts(theory: Theory, address: Address | None = None) -> str:
     """Return the contents of the element; with `address`, relations link to all their rules."""
-    told = "".join(_section(relation, theory, address) for relation in theory.relations[: theory.n_sections])
+    sections = "".join(_section(relation, theory, address) for relation in theory.relations[: theory.n_sections])
     return (
         f"<h1>What {escape(theory.name)} knows</h1>"
         f'<p class="lead">{escape(opening_text(theory))}</p>\n'
-        f"{_front(theory)}{_picture(theory)}{_glance(theory, address)}{told}"
+        f"{_front(theory)}{_picture(theory)}{_glance(theory, address)}{sections}"
     )
 
 
@@ -257,10 +258,10 @@ def _glance_row(theory: Theory, place: int, relation: RelationTheory, address: A
     target = f"#{anchor(place)}" if place < theory.n_sections else address and address(relation.label)
     shown = f'<a href="{escape(target)}">{name}</a>' if target else name
     law = glance_law(relation)
-    told = f"{marked(law.words)} {_chance(law)}" if law else '<span class="dim">no law found</span>'
+    main_law = f"{marked(law.words)} {_chance(law)}" if law else '<span class="dim">no law found</span>'
     return (
         f'<tr><td title="{escape(relation.label)}">{shown}</td><td class="number">{relation.n_facts:,}</td>'
-        f'<td class="share">{_bar(relation)}{escape(relation.explained_chance)}</td><td>{told}</td></tr>'
+        f'<td class="share">{_bar(relation)}{escape(relation.explained_chance)}</td><td>{main_law}</td></tr>'
     )
 
 
@@ -290,18 +291,18 @@ def _all_rules(relation: RelationTheory, address: Address | None) -> str:
 
 
 def _group(idea: Idea, laws: Iterable[Law], relation: RelationTheory, theory: Theory) -> str:
-    told = "".join(_law(law, relation, theory) for law in laws)
-    return f"<h3>{escape(idea.title)} <span>· {escape(idea.meaning)}</span></h3>{told}"
+    shown = "".join(_law(law, relation, theory) for law in laws)
+    return f"<h3>{escape(idea.title)} <span>· {escape(idea.meaning)}</span></h3>{shown}"
 
 
 def _law(law: Law, relation: RelationTheory, theory: Theory) -> str:
-    told = "".join(
-        f'<p class="small"><b>{escape(title)}:</b> {"; ".join(marked(words) for words in shown)}.</p>'
-        for title, shown in law_lines(law, theory.wording)
+    cases = "".join(
+        f'<p class="small"><b>{escape(title)}:</b> {"; ".join(map(marked, sentences))}.</p>'
+        for title, sentences in law_lines(law, theory.wording)
     )
     return (
         f'<div class="law"><p title="{escape(law.text)}">{marked(law.words)}</p>'
-        f'<p class="small">{_chance(law)} · {escape(explains_text(law, relation))}</p>{told}</div>'
+        f'<p class="small">{_chance(law)} · {escape(explains_text(law, relation))}</p>{cases}</div>'
     )
 
 

@@ -22,9 +22,9 @@ class Case:
 
     def to_json(self) -> dict[str, Any]:
         """Return the case as plain values."""
-        told: dict[str, Any] = {"triple": list(self.triple), "facts": [list(fact) for fact in self.facts]}
+        values: dict[str, Any] = {"triple": list(self.triple), "facts": [list(fact) for fact in self.facts]}
         return (
-            told
+            values
             | ({"known": list(self.known)} if self.known else {})
             | ({"instead": list(self.instead)} if self.instead else {})
         )
@@ -147,7 +147,7 @@ class Theory:
     n_entities: int
     n_rules: int
     n_sections: int
-    """How many of the relations are told in full."""
+    """How many of the relations are reported in full."""
     things: tuple[str, ...]
     """The entities with most facts."""
     relations: tuple[RelationTheory, ...]
@@ -242,7 +242,11 @@ def opening_text(theory: Theory) -> str:
     rules = f"{counted(theory.n_rules, 'rule')} that were learned"
     if not laws:
         return f"{size} Of {rules}, none explains enough of a relation to be a law."
-    return f"{size} From {rules}, these {counted(laws, 'law')} tell most of it."
+    explained = sum(one.explained * one.n_facts / max(1, one.looked_at) for one in theory.relations)
+    n_facts = sum(one.n_facts for one in theory.relations)
+    share = "all" if explained == n_facts else f"about {chance(round(explained), n_facts)}"
+    explain = "this law explains" if laws == 1 else f"these {laws:,} laws explain"
+    return f"{size} From {rules}, {explain} {share} facts."
 
 
 class Line(NamedTuple):
@@ -385,5 +389,5 @@ def law_lines(law: Law, wording: Wording) -> list[tuple[str, list[Words]]]:
 
 def explains_text(law: Law, relation: RelationTheory) -> str:
     """Return which part of the facts of its relation a law explains, and how many rules are like it."""
-    told = f"explains {'all' if law.explains == relation.looked_at else chance(law.explains, relation.looked_at)} facts"
-    return told + (f", {counted(law.stands_for, 'other rule')} like it" if law.stands_for else "")
+    text = f"explains {'all' if law.explains == relation.looked_at else chance(law.explains, relation.looked_at)} facts"
+    return text + (f", {counted(law.stands_for, 'other rule')} like it" if law.stands_for else "")

@@ -120,8 +120,11 @@ def choose_laws(
 
 Progress = Callable[[int], object]
 
-MOST_LOOKED_AT, FEW_LOOKED_AT = 1000, 100  # facts of a relation that laws are chosen by, if told in full or not
-FEW_CANDIDATES = 16  # of a relation that is not told in full
+MOST_LOOKED_AT, FEW_LOOKED_AT = (
+    1000,
+    100,
+)  # facts of a relation that laws are chosen by, if it is reported in full or not
+FEW_CANDIDATES = 16  # of a relation that is not reported in full
 SOME = 3  # examples, exceptions, unexplained facts, common values
 EXAMINED = 8  # cases of each kind that the best known are taken from
 N_THINGS = 8
@@ -142,7 +145,7 @@ def make_theory(
     """Return the laws of each relation of a data set, chosen from rules that were learned on it.
 
     The facts of all splits are facts here: laws are chosen from what was learned on train, then counted on everything.
-    `progress` is called with 1 twice for each relation: when its laws are chosen, and when they are told.
+    `progress` is called with 1 twice for each relation: when its laws are chosen, and when its section is written.
     """
     began, chosen = time.perf_counter(), options or ReportOptions()
     if not len(rules):
@@ -214,7 +217,7 @@ class _Author:
         return [int(relation) for relation in np.argsort(-sizes, kind="stable") if sizes[relation]]
 
     def samples(self) -> list[tuple[int, Triples, bool]]:
-        """Return the relations, the facts of each that are looked at, and whether it is told in full."""
+        """Return the relations, the facts of each that are looked at, and whether it is reported in full."""
         listed = []
         for place, relation in enumerate(self.relations):
             in_full, facts = place < self.options.sections, self.triples[self._facts_of[relation]]
