@@ -24,8 +24,8 @@ from platformdirs import user_cache_path
 
 from anyburl.base.files import alone
 
-# Numba imports these wherever they are installed: to read settings from YAML, and to measure coverage of kernels.
-_UNUSED = [name for name in ("coverage", "yaml") if name not in sys.modules]
+# Numba imports these wherever they are installed: for colours in messages, coverage of kernels and settings in YAML.
+_UNUSED = [name for name in ("colorama", "coverage", "yaml") if name not in sys.modules]
 sys.modules.update(dict.fromkeys(_UNUSED))  # type: ignore[arg-type]
 import numba  # noqa: E402
 from llvmlite import binding, ir  # noqa: E402
