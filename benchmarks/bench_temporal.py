@@ -99,7 +99,7 @@ def speed(name: str, threads: int) -> dict[str, Any]:
         learner = TemporalLearner(dataset, model=model, threads=threads)
         seconds, rules = timed(learner.learn)
         reasoner = TemporalReasoner(rules, dataset, threads_used=threads)
-        indexing, _ = timed(lambda reasoner=reasoner: reasoner.asked)
+        indexing, _ = timed(lambda reasoner=reasoner: reasoner.answerer)
         ranking, measured = timed(lambda reasoner=reasoner: reasoner.evaluate("test"))
         results[model] = {
             "learn_seconds": round(seconds, 2),

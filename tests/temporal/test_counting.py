@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.learning.options import FILTERS, STEPS, TemporalOptions
-from anyburl.temporal.answering import Asked, Directed, index_cells, index_history
+from anyburl.temporal.answering import Answerer, Directed, index_cells, index_history
 from anyburl.temporal.clock import Clock
 from anyburl.temporal.counting import RuleCounter
 from anyburl.temporal.evaluation import Protocol, split_questions
@@ -183,10 +183,10 @@ def test_ranks_follow_from_the_evidence_for_each_candidate(train: Any, test: Any
     dataset = dataset_of(train, later)
     rules = TemporalLearner(dataset, OPTIONS).learn()
     facts = Directed([dataset.train, dataset.test], N_ENTITIES, N_RELATIONS)
-    asked = Asked(index_history(facts), index_cells(), rules.tables(), rules.weights, 1)
+    answerer = Answerer(index_history(facts), index_cells(), rules.tables(), rules.weights, 1)
     questions, places = split_questions(dataset, facts, Protocol("test", steps, kind))
     both = plain.directed([*train, *later], N_RELATIONS)
-    parts = list(asked.answer(questions))
+    parts = list(answerer.answer(questions))
     better, equal = (np.concatenate([getattr(part, name) for part in parts])[places] for name in ("better", "equal"))
     rows = sorted(set(later), key=lambda fact: (fact[3], *fact[:3]))
     asked_for = [*rows, *((o, r + N_RELATIONS, s, t) for s, r, o, t in rows)]
@@ -198,7 +198,7 @@ def test_ranks_follow_from_the_evidence_for_each_candidate(train: Any, test: Any
         at = at[questions.now[at] == now][:1]
         one = take_questions(questions, at)
         scores = {
-            candidate: round(sum(added for added, _ in evidence_for(asked, rules, one, candidate)), 9)
+            candidate: round(sum(added for added, _ in evidence_for(answerer, rules, one, candidate)), 9)
             for candidate in range(N_ENTITIES)
         }
         assert all(scores[y] == pytest.approx(scored.get(y, 0.0), abs=1e-6) for y in scores)
@@ -234,7 +234,7 @@ def test_no_question_reads_the_future() -> None:
     def answers(test: Any, steps: str) -> list[Any]:
         dataset = dataset_of(train, test)
         facts = Directed([dataset.train, dataset.test], N_ENTITIES, N_RELATIONS)
-        asked = Asked(index_history(facts), index_cells(), rules.tables(), rules.weights, 1)
+        answerer = Answerer(index_history(facts), index_cells(), rules.tables(), rules.weights, 1)
         questions, _ = split_questions(dataset, facts, Protocol("test", steps, "raw"))
         pairs = [(x, h) for x in range(N_ENTITIES) for h in range(2 * N_RELATIONS)]
         n = len(pairs)
@@ -245,7 +245,7 @@ def test_no_question_reads_the_future() -> None:
             entities=np.ascontiguousarray(columns[0]), relations=np.ascontiguousarray(columns[1]), before=now, now=now,
             answer_offsets=none, answers=np.empty(0, np.int32), excluded_offsets=none, excluded=np.empty(0, np.int32),
         )  # fmt: skip
-        (part,) = asked.answer(asked_now, N_ENTITIES, with_features=True)
+        (part,) = answerer.answer(asked_now, N_ENTITIES, with_features=True)
         return [part.sizes.tolist(), part.kept.tolist(), part.scores.tolist(), part.features.tolist()]
 
     assert answers(test, "single") == answers([*test, *poison], "single")

@@ -52,7 +52,7 @@ def scores(reasoner: TemporalReasoner) -> list[dict[str, float]]:
     n, labels = dataset.vocabulary.n_entities, dataset.vocabulary.entities.to_list()
     questions, places = split_questions(dataset, reasoner.facts, Protocol(filter="raw"))
     found: list[dict[str, float]] = []
-    for part in ranked_parts(reasoner.asked, questions, reasoner.model, n):
+    for part in ranked_parts(reasoner.answerer, questions, reasoner.model, n):
         for i, size in enumerate(part.sizes.tolist()):
             row = slice(i * n, i * n + size)
             found.append(dict(zip((labels[e] for e in part.kept[row]), part.scores[row].tolist(), strict=True)))

@@ -85,7 +85,7 @@ def threads_option(**settings: Any) -> Any:
 
 def options_of(kind: Any) -> dict[str, Option]:
     """Return what is known of each option of a class."""
-    return {found.name: found.metadata["option"] for found in fields(kind) if "option" in found.metadata}
+    return {one.name: one.metadata["option"] for one in fields(kind) if "option" in one.metadata}
 
 
 class Options:

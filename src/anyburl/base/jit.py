@@ -330,7 +330,7 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
     """A function that Python calls."""
 
     def compile(self, sig: Any) -> Any:
-        """Compile without looking for garbage, of which there is much: that takes a tenth of the time."""
+        """Compile with the garbage collector off: it takes a tenth of the time."""
         if not gc.isenabled():
             return super().compile(sig)
         gc.disable()

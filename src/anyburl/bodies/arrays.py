@@ -165,7 +165,7 @@ class LevelArrays(NamedTuple):
 
 
 class PcaArrays(NamedTuple):
-    """What counting under the partial completeness assumption takes: which entities have a fact of which relation."""
+    """Input of counting under the partial completeness assumption: which entities have a fact of which relation."""
 
     having: NDArray[np.int64]  # (2, directed relations): pairs whose start (0) or end (1) has it; zero between bodies
     end_pairs: NDArray[np.int32]  # entity -> pairs that end in it; zero between bodies

@@ -1,7 +1,7 @@
 """Learn comparisons of both ends of binary rules: h(X,Y) <= b(X,A), b(Y,A), from(X) < from(Y).
 
-Of each body and head that were found, the pairs of which both ends have a value of an attribute are looked at: are
-those that compare in one way facts more often than all of them? That is judged over entities, since the pairs of one
+For each learned body and head, take the pairs whose two ends have a value of an attribute: are those that compare in
+one way facts more often than all of them? That is judged over entities, since the pairs of one
 entity, as first or as second, are a cluster: the variance is that of sums over everything an entity takes part in
 (Fafchamps and Gubert, *The formation of risk sharing networks*, 2007). False discoveries are bounded over all
 comparisons that were tried.

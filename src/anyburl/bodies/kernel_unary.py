@@ -180,17 +180,17 @@ def ground_constant(
     GROUNDED bodies count only heads with the same constant: the constant's own edges to members.
     """
     levels, state = scratch.levels, scratch.grounding[0]
-    found = 0
+    walked = 0
     if not state.under_way:
-        side, total, found = reach(
+        side, total, walked = reach(
             graph, scratch.body, length, constant, 1, limits.object_identity, levels, scratch.clock, NO_LIMIT
         )
         begin_grounding(total, key, scratch)
         state.side = side
         if total < limits.floor:  # no rule can be worth as much
-            return end_grounding(True, scratch), found
+            return end_grounding(True, scratch), walked
         if kind == GROUNDED:
-            return end_grounding(True, scratch), found + count_own_heads(graph, constant, total, limits.pca, scratch)
+            return end_grounding(True, scratch), walked + count_own_heads(graph, constant, total, limits.pca, scratch)
     side, total, clock = int(state.side), state.starts, state.clock
     members = levels.nodes[side]
     position, stride, visited = state.position, state.stride, state.visited
@@ -211,7 +211,7 @@ def ground_constant(
         work += end - start
     state.position, state.groundings, state.counted, state.visited = position, visited, visited, visited
     state.touched, state.work = n_touched, work
-    return end_grounding(visited == total or work > limits.budget, scratch), found + work - before
+    return end_grounding(visited == total or work > limits.budget, scratch), walked + work - before
 
 
 @part

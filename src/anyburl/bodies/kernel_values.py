@@ -43,7 +43,7 @@ class BinArrays(NamedTuple):
     having: NDArray[np.int32]  # (directed relation, bin) -> members that have the relation
 
 
-class FoundArrays(NamedTuple):
+class IntervalArrays(NamedTuple):
     """Conditions worth keeping: of a head, the first and last bin, and the log of the chance that it is by chance."""
 
     slots: NDArray[np.int32]
@@ -255,10 +255,10 @@ def best_interval(bins: BinArrays, slot: int, last_bin: int) -> tuple[int, int]:
 
 
 @kernel
-def find_conditions(bins: BinArrays, upward: bool, downward: bool, least: float, found: FoundArrays) -> int:
+def find_conditions(bins: BinArrays, upward: bool, downward: bool, least: float, intervals: IntervalArrays) -> int:
     """Write the conditions of all slots that are due to chance with a log of at most `least`; return how many.
 
-    `found` has room for `2 * CHAIN + 1` of each slot.
+    `intervals` has room for `2 * CHAIN + 1` of each slot.
     """
     n_found, last_bin = 0, len(bins.sizes) - 1
     n_cuts = log(max(last_bin, 1) * 2.0)
@@ -278,8 +278,8 @@ def find_conditions(bins: BinArrays, upward: bool, downward: bool, least: float,
                 overall = log_chance(bins, slot, first, last, 0, last_bin) + n_cuts
                 if overall > least or (level > 0 and within > BETTER):
                     break
-                found.slots[n_found], found.log_chances[n_found] = slot, overall
-                found.firsts[n_found], found.lasts[n_found] = first, last
+                intervals.slots[n_found], intervals.log_chances[n_found] = slot, overall
+                intervals.firsts[n_found], intervals.lasts[n_found] = first, last
                 n_found += 1
                 best_limit = max(best_limit, limit_of(bins, slot, first, last))
                 low, high = first, last
@@ -292,8 +292,8 @@ def find_conditions(bins: BinArrays, upward: bool, downward: bool, least: float,
         above = log_chance(bins, slot, first, last, first, last_bin) + n_cuts
         below = log_chance(bins, slot, first, last, 0, last) + n_cuts
         if overall <= least and max(above, below) <= BETTER:
-            found.slots[n_found], found.log_chances[n_found] = slot, overall
-            found.firsts[n_found], found.lasts[n_found] = first, last
+            intervals.slots[n_found], intervals.log_chances[n_found] = slot, overall
+            intervals.firsts[n_found], intervals.lasts[n_found] = first, last
             n_found += 1
     return n_found
 

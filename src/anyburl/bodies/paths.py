@@ -224,21 +224,21 @@ def sequences(
     `follows` is what `followers` returns, where that is known already.
     """
     present = np.flatnonzero(np.diff(graph.domain_offsets) > 0).astype(np.int32)
-    found = present[:, None]
+    chains = present[:, None]
     if length == 1:
-        return found
+        return chains
     if not can_list(graph):
         return None
     if follows is None:
         follows = followers(graph)
     n_followers = follows.sum(axis=1)
     for _ in range(length - 1):
-        last = found[:, -1]
+        last = chains[:, -1]
         if n_followers[last].sum() > most:
             return None
         rows, following = np.nonzero(follows[last])
-        found = np.hstack([found[rows], following[:, None].astype(np.int32)])
-    return found
+        chains = np.hstack([chains[rows], following[:, None].astype(np.int32)])
+    return chains
 
 
 def sweep(

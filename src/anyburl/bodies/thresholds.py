@@ -23,7 +23,7 @@ from anyburl.bodies.kernel_values import (
     CHAIN,
     SMOOTHING,
     BinArrays,
-    FoundArrays,
+    IntervalArrays,
     MemberArrays,
     fill_bins,
     find_conditions,
@@ -235,10 +235,10 @@ class _Search:
         self._slots[segments] = -1
         room = (2 * CHAIN + 1) * len(segments)
         slots, firsts, lasts = (np.empty(room, np.int32) for _ in range(3))
-        found = FoundArrays(slots, firsts, lasts, np.empty(room))
-        n = find_conditions(bins, feature.upward, feature.downward, CLEARLY, found)
-        cut: list[Any] = [column[:n] for column in found]
-        return self._described(feature, cuts, segments, bins, FoundArrays(*cut)), len(segments)
+        intervals = IntervalArrays(slots, firsts, lasts, np.empty(room))
+        n = find_conditions(bins, feature.upward, feature.downward, CLEARLY, intervals)
+        cut: list[Any] = [column[:n] for column in intervals]
+        return self._described(feature, cuts, segments, bins, IntervalArrays(*cut)), len(segments)
 
     def _heads(self, members: Ints) -> tuple[Ints, Floats]:
         """Return the heads, as segments, that some of the members have and others do not, and which share has them."""
@@ -260,13 +260,13 @@ class _Search:
         return inverses(relations, self._graph.n_relations), segment_entities(self._graph, segments.astype(np.int64))
 
     def _described(
-        self, feature: Feature, cuts: Cuts, segments: NDArray[np.int32], bins: BinArrays, found: FoundArrays
+        self, feature: Feature, cuts: Cuts, segments: NDArray[np.int32], bins: BinArrays, intervals: IntervalArrays
     ) -> Candidates:
         """Return what was found with its bounds, unless the relation of the head alone explains it."""
-        heads, constants = self._named(segments[found.slots])
+        heads, constants = self._named(segments[intervals.slots])
         hits, having = (np.cumsum(column, axis=1, dtype=np.int64) for column in (bins.hits, bins.having))
-        kept = _beats_relation(hits[found.slots], having[heads], found)
-        first, last = found.firsts[kept], found.lasts[kept]
+        kept = _beats_relation(hits[intervals.slots], having[heads], intervals)
+        first, last = intervals.firsts[kept], intervals.lasts[kept]
         kind = feature.attribute.kind
         rounded = [
             round_cut(*pair, kind) for pair in zip(cuts.befores[1:].tolist(), cuts.firsts[1:].tolist(), strict=True)
@@ -274,7 +274,7 @@ class _Search:
         edges = np.array([-np.inf, *rounded, np.inf])
         attribute = self._vocabulary.relation_id(feature.attribute.name)
         body = np.array([attribute, -1] if feature.path < 0 else [feature.path, attribute], np.int32)
-        total = hits[found.slots[kept], -1]
+        total = hits[intervals.slots[kept], -1]
         return Candidates(
             np.repeat(body[None, :], len(first), axis=0),
             np.full(len(first), VALUE_KINDS.index(kind), np.uint8),
@@ -283,7 +283,7 @@ class _Search:
             edges[first],
             edges[last + 1],
             total / len(feature.entities),
-            found.log_chances[kept],
+            intervals.log_chances[kept],
         )
 
 
@@ -303,18 +303,18 @@ def _empty_bins(n_slots: int, n_bins: int, n_directed: int) -> BinArrays:
     )
 
 
-def _within(sums: NDArray[np.int64], found: FoundArrays) -> Floats:
+def _within(sums: NDArray[np.int64], intervals: IntervalArrays) -> Floats:
     """Return the counts between the bins of each condition, of sums along the bins."""
     rows = np.arange(len(sums))
-    before = np.where(found.firsts > 0, sums[rows, found.firsts - 1], 0)
-    return (sums[rows, found.lasts] - before).astype(np.float64)
+    before = np.where(intervals.firsts > 0, sums[rows, intervals.firsts - 1], 0)
+    return (sums[rows, intervals.lasts] - before).astype(np.float64)
 
 
-def _beats_relation(hits: NDArray[np.int64], having: NDArray[np.int64], found: FoundArrays) -> NDArray[np.int64]:
+def _beats_relation(hits: NDArray[np.int64], having: NDArray[np.int64], intervals: IntervalArrays) -> NDArray[np.int64]:
     """Return the conditions under which a head is more frequent also among those that have its relation, clearly; if
     they all have the same head, that cannot be.
     """
-    k, n, all_k, all_n = _within(hits, found), _within(having, found), hits[:, -1], having[:, -1]
+    k, n, all_k, all_n = _within(hits, intervals), _within(having, intervals), hits[:, -1], having[:, -1]
     outside, of_outside = all_n - n, all_k - k
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = all_k / all_n
@@ -338,27 +338,27 @@ def _no_candidates() -> Candidates:
 def _counted(
     graph: GraphArrays,
     vocabulary: Vocabulary,
-    found: Candidates,
+    candidates: Candidates,
     thresholds: Thresholds,
     is_over: Callable[[], bool],
 ) -> RuleSet:
     """Return the rules with exact counts that are still worth keeping."""
-    n = len(found.heads)
-    bodies, body = distinct_rows(found.bodies)
+    n = len(candidates.heads)
+    bodies, body = distinct_rows(candidates.bodies)
     rules = RuleSet(
         vocabulary=vocabulary,
         bodies=bodies if n else np.empty((0, 1), np.int32),
         type=np.full(n, VALUE, np.uint8),
-        head=found.heads,
+        head=candidates.heads,
         body=body,
-        head_constant=found.constants,
+        head_constant=candidates.constants,
         body_constant=np.full(n, -1, np.int32),
         predictions=np.zeros(n, np.int64),
         support=np.zeros(n, np.int32),
         exact=np.ones(n, np.bool_),
-        low=found.lows,
-        high=found.highs,
-        value_kind=found.kinds,
+        low=candidates.lows,
+        high=candidates.highs,
+        value_kind=candidates.kinds,
     )
     if not n:
         return rules.replace(low=None, high=None, value_kind=None)
@@ -367,9 +367,9 @@ def _counted(
     rules = rules.replace(predictions=counts.predictions, support=counts.support)
     confidence = rules.confidence()
     # The head's constant may have been the entity whose value decides: then little is left under object identity.
-    chance = rules.predictions * _divergence(confidence, np.minimum(found.rates, 1 - 1e-12))
+    chance = rules.predictions * _divergence(confidence, np.minimum(candidates.rates, 1 - 1e-12))
     kept = (rules.support >= thresholds.min_support) & (confidence >= thresholds.min_confidence)
-    kept &= (confidence > found.rates) & (chance >= -CLEARLY)
+    kept &= (confidence > candidates.rates) & (chance >= -CLEARLY)
     rows = _right_where_they_decide(graph, lookup, rules, np.flatnonzero(kept), thresholds.object_identity, is_over)
     return rules.take(_best_of_each_head(rules, rows))
 

@@ -113,7 +113,7 @@ def _has_times(name: str, subject: str, values: Mapping[str, Any]) -> bool:
         return False
     from anyburl.temporal.facts import recognise_times
 
-    with suppress(UnknownDataError):  # who loads it says so
+    with suppress(UnknownDataError):  # reported when it is loaded
         download_data_argument(subject, note_console(quiet=values["quiet"]))
     time = values.get("time")
     reading = ReadOptions(
@@ -150,7 +150,7 @@ class AnyburlGroup(TyperGroup):
         return super().resolve_command(ctx, _with_column_of_times(args))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the command; turn exceptions into a sentence and an exit code."""
         try:
             if (sentence := lacks_descriptors()) is not None:
                 _fail(sentence, INTERNAL_ERROR, None)
@@ -265,8 +265,8 @@ def __getattr__(name: str) -> typer.Typer:
     return command_line()
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_given: bool) -> None:
+    if is_given:
         typer.echo(f"anyburl {__version__}")
         raise typer.Exit
 
@@ -286,7 +286,7 @@ def main() -> None:
     """Run the command line: the entry point `anyburl`."""
     prepare_streams()
     handle_signals(leave)
-    warnings.filterwarnings("ignore", "Polars binary is missing")  # for want of memory, which is told in a sentence
+    warnings.filterwarnings("ignore", "Polars binary is missing")  # out of memory: reported in one sentence
     named = sys.argv[1:2]
     command = typer.main.get_command(command_line(named) if COMMANDS.keys() & named else __getattr__("app"))
     sys.unraisablehook = raise_again

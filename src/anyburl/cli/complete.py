@@ -61,35 +61,35 @@ def complete_command(
     ] = PROVENANCES[0],
     engine: Engine = "threads",
     address: Address = None,
-    asked: Annotated[AskingOptions, Without("with_scores")],
+    common: Annotated[AskingOptions, Without("with_scores")],
 ) -> None:
     """Write every new fact that RULES imply with a high enough score."""
     from anyburl.reasoning.completion.files import STANDARD_OUTPUT, open_facts
 
-    if asked.json and out == STANDARD_OUTPUT:
+    if common.json and out == STANDARD_OUTPUT:
         raise OptionError("--json and --out - both write to standard output: write to a file instead")
     about = _read_subjects(given["subjects"]) if "subjects" in given else {}
-    wanted = CompleteOptions(**{**given, "subjects": [*about.values()] or None})
-    wanted = replace(wanted, reasons=wanted.reasons or provenance != PROVENANCES[0])
-    check_proposes(asked.ranking.aggregation)
-    options, target = asked.ranking, open_facts(out, provenance)
-    source = asked.source(rules, data, engine=engine, address=address)
-    with source.open(options, explaining=wanted.reasons, completing=True, seed=asked.seed) as reasoner:
-        if reasoner.calibration is None and (needing := wanted.about_probabilities):
+    chosen = CompleteOptions(**{**given, "subjects": [*about.values()] or None})
+    chosen = replace(chosen, reasons=chosen.reasons or provenance != PROVENANCES[0])
+    check_proposes(common.ranking.aggregation)
+    options, target = common.ranking, open_facts(out, provenance)
+    source = common.source(rules, data, engine=engine, address=address)
+    with source.open(options, explaining=chosen.reasons, completing=True, seed=common.seed) as reasoner:
+        if reasoner.calibration is None and (needing := chosen.about_probabilities):
             flag = f"--{needing.replace('_', '-')}"
             raise OptionError(
                 f"{flag} needs calibrated scores: first run `anyburl calibrate {rules}` with the same options"
             )
         _check_subjects(given.get("subjects"), about, reasoner)
         source.apply_reviews(reasoner)
-        found, target.prefixes = _Found(reasoner, out), reasoner.names.prefixes
-        total = len(reasoner.vocabulary.entities) if wanted.top is None or wanted.per != "relation" else None
+        summary, target.prefixes = _Summary(reasoner, out), reasoner.names.prefixes
+        total = len(reasoner.vocabulary.entities) if chosen.top is None or chosen.per != "relation" else None
         with target, Slow(source.notes, "finding missing facts", "found missing facts", total=total) as bar:
-            found.write(wanted, target, bar)
-    if asked.json:
-        print_json(found.to_json())
-    elif out != STANDARD_OUTPUT and not asked.quiet:
-        found.show(source.names, wanted)
+            summary.write(chosen, target, bar)
+    if common.json:
+        print_json(summary.to_json())
+    elif out != STANDARD_OUTPUT and not common.quiet:
+        summary.show(source.names, chosen)
 
 
 def _read_subjects(path: Path) -> dict[int, str]:
@@ -110,7 +110,7 @@ def _check_subjects(path: Path | None, labels: dict[int, str], reasoner: Reasone
             raise DataError(f"{path}:{number}: {error}") from error
 
 
-class _Found:
+class _Summary:
     """What was found, counted while it is written."""
 
     def __init__(self, reasoner: Reasoner, out: str) -> None:
@@ -119,7 +119,7 @@ class _Found:
         self._best: dict[str, float] = {}
         self._started, self._seconds = time.monotonic(), 0.0
 
-    def write(self, wanted: CompleteOptions, target: FactFile | FactStream, bar: Slow) -> None:
+    def write(self, options: CompleteOptions, target: FactFile | FactStream, bar: Slow) -> None:
         """Find facts and hand them on."""
         import polars as pl
 
@@ -129,13 +129,13 @@ class _Found:
                 raise KeyboardInterrupt
 
         with Interrupts(lambda: None) as interrupts:
-            for facts in self._reasoner.complete(wanted, progress=advance):
+            for facts in self._reasoner.complete(options, progress=advance):
                 target.add(facts)
                 self._count(facts.group_by("relation").agg(pl.len(), pl.max("score")))
         self._seconds = time.monotonic() - self._started
 
-    def _count(self, told: pl.DataFrame) -> None:
-        for relation, n, score in told.iter_rows():
+    def _count(self, facts: pl.DataFrame) -> None:
+        for relation, n, score in facts.iter_rows():
             self._counts[relation] += n
             self._best[relation] = max(self._best.get(relation, 0.0), score)
 
@@ -150,23 +150,23 @@ class _Found:
             ],
         }
 
-    def _why_none(self, wanted: CompleteOptions) -> str:
+    def _why_none(self, options: CompleteOptions) -> str:
         """Return why there are no facts, and which option would change that."""
-        with_conflicts = replace(wanted, conflicts=True, reasons=False)
+        with_conflicts = replace(options, conflicts=True, reasons=False)
         contradicted = sum(len(facts) for facts in self._reasoner.complete(with_conflicts))
-        if contradicted and not wanted.conflicts:
+        if contradicted and not options.conflicts:
             what = counted(contradicted, "implied fact is", "implied facts are")
             return f"{what} contradicted by stated facts: see them with --conflicts"
-        if wanted.min_probability is not None:
+        if options.min_probability is not None:
             return "no fact is so likely: lower --min-probability or drop some filters"
         return "no fact scores high enough: lower --min-score or drop some filters"
 
-    def show(self, names: Names, wanted: CompleteOptions) -> None:
+    def show(self, names: Names, options: CompleteOptions) -> None:
         """Print how many facts there are, by relation."""
         console = result_console()
         console.say(f"{counted(self._counts.total(), 'missing fact')} in {self._out}, in {self._seconds:.1f} s")
         if not self._counts:
-            console.say(self._why_none(wanted))
+            console.say(self._why_none(options))
             return
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         table.add_column("relation", overflow="fold")
@@ -179,7 +179,7 @@ class _Found:
             console.say(f"and {counted(len(self._counts) - N_RELATIONS_SHOWN, 'more relation')}", "dim")
 
 
-FAILED = 3  # the exit code where a check that was asked for failed
+FAILED = 3  # the exit code of a failed --fail-below or --fail-on
 SUFFIXES = (".tsv", ".csv", ".parquet", ".jsonl")
 N_SHOWN = 50
 STYLES = {"stated": "green", "supported": "green", "contradicted": "red", "unknown": "yellow"}
@@ -230,7 +230,7 @@ def check_command(
         ),
     ] = False,
     *,
-    asked: AskingOptions,
+    common: AskingOptions,
 ) -> None:
     """Judge facts from elsewhere, such as those that a language model extracted: stated, supported, contradicted or
     unknown, with the reasons for and against.
@@ -244,12 +244,12 @@ def check_command(
     given = _read(facts)
     judged = {"known_false": known_false, "known_true": known_true}
     learned_from = {name: _read(path) for name, path in judged.items() if path is not None}
-    source = asked.source(run, data)
-    with source.open(asked.ranking, explaining=True, completing=True, seed=asked.seed) as reasoner:
+    source = common.source(run, data)
+    with source.open(common.ranking, explaining=True, completing=True, seed=common.seed) as reasoner:
         source.apply_reviews(reasoner)
-        if reasoner.calibration is None and not learned_from and not asked.quiet:
+        if reasoner.calibration is None and not learned_from and not common.quiet:
             for_probabilities = f"run `anyburl calibrate {run}`"
-            if asked.ranking.aggregation == "hybrid":
+            if common.ranking.aggregation == "hybrid":
                 for_probabilities = "use another --aggregation, or --known-false,"
             source.notes.say(f"scores are not calibrated: {for_probabilities} for probabilities", "yellow")
         with Slow(source.notes, "checking facts", "checked facts", total=len(given)) as bar:
@@ -263,9 +263,9 @@ def check_command(
         likely = "score" if reasoner.calibration is None and not learned_from else "probability"
     if out is not None:
         write_table(checked, at_home(out))
-    if asked.json:
+    if common.json:
         print_json(checked.to_dicts())
-    elif not asked.quiet:
+    elif not common.quiet:
         _print_check(checked, source.names, out)
     if fail_below is not None and _n_failing(checked, likely, fail_below):
         raise typer.Exit(FAILED)

@@ -218,11 +218,11 @@ def index_command(
     with Steps(notes) as steps:
         card = write_index(data, out, steps.show, reading)
     remark_left_out(card.name, card.left_out, reading, notes)
-    told = _index_text(card, out, time.monotonic() - started)
+    summary = _index_text(card, out, time.monotonic() - started)
     if json:
-        print_json(told)
+        print_json(summary)
     elif not quiet:
-        _print_index(told, out)
+        _print_index(summary, out)
 
 
 class Steps:
@@ -244,13 +244,13 @@ class Steps:
 
     def show(self, doing: str, n: int) -> None:
         """Show a new step, or how far the current one is."""
-        said = f"{doing}: {n:,}"
+        message = f"{doing}: {n:,}"
         tell_progress(doing=doing, done=n)
-        self._spinner.update(self._task, description=said)
+        self._spinner.update(self._task, description=message)
         is_slow = time.monotonic() - self._started >= SECONDS_UNTIL_SAID
         if doing != self._step and is_slow and not self._console.is_terminal:
             self._step = doing
-            self._console.say(f"{said} ...")
+            self._console.say(f"{message} ...")
 
 
 def _index_text(card: IndexCard, out: Path, seconds: float) -> dict[str, Any]:
@@ -271,14 +271,16 @@ def _index_text(card: IndexCard, out: Path, seconds: float) -> dict[str, Any]:
     }
 
 
-def _print_index(told: dict[str, Any], out: Path) -> None:
+def _print_index(summary: dict[str, Any], out: Path) -> None:
     console = result_console()
-    splits = ", ".join(f"{split} {told[split]:,}" for split in ("train", "valid", "test"))
-    repeated = f" ({counted(told['duplicates'], 'duplicate')} dropped)" if told["duplicates"] else ""
-    console.say(f"{told['name']}: {splits}{repeated}; {told['entities']:,} entities, {told['relations']:,} relations")
-    peak = f", {told['peak_bytes'] / 1e9:.1f} GB of memory" if told["peak_bytes"] else ""
-    size = f"{told['bytes'] / 1e6:,.1f} MB, {told['bytes_per_triple']:g} bytes per triple"
-    console.say(f"index in {out}: {size}; {told['seconds']:.1f} s{peak}")
+    splits = ", ".join(f"{split} {summary[split]:,}" for split in ("train", "valid", "test"))
+    repeated = f" ({counted(summary['duplicates'], 'duplicate')} dropped)" if summary["duplicates"] else ""
+    console.say(
+        f"{summary['name']}: {splits}{repeated}; {summary['entities']:,} entities, {summary['relations']:,} relations"
+    )
+    peak = f", {summary['peak_bytes'] / 1e9:.1f} GB of memory" if summary["peak_bytes"] else ""
+    size = f"{summary['bytes'] / 1e6:,.1f} MB, {summary['bytes_per_triple']:g} bytes per triple"
+    console.say(f"index in {out}: {size}; {summary['seconds']:.1f} s{peak}")
     console.say(f"learn from it:  anyburl learn {out} --out RUN")
 
 

@@ -148,10 +148,10 @@ def _first_by(reasoner: Reasoner) -> NDArray[np.int32]:
 
     dataset, vocabulary = reasoner.dataset, reasoner.vocabulary
     triples = dataset.test.triples
-    queries, places = make_queries(triples, [dataset.split(name).triples for name in SPLITS], vocabulary.n_relations)
+    queries, rows = make_queries(triples, [dataset.split(name).triples for name in SPLITS], vocabulary.n_relations)
     answers = reasoner.ranker.answer(queries)
-    ranks = target_ranks(queries, answers, vocabulary.n_entities).at(places[: len(triples)])
-    best = answers.target_rules[places[: len(triples)]]
+    ranks = target_ranks(queries, answers, vocabulary.n_entities).at(rows[: len(triples)])
+    best = answers.target_rules[rows[: len(triples)]]
     return np.where(ranks.pessimistic == 1, best, np.int32(-1))
 
 

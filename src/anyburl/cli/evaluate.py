@@ -81,30 +81,30 @@ def evaluate_command(
     engine: Engine = "threads",
     address: Address = None,
     *,
-    asked: AskingOptions,
+    common: AskingOptions,
 ) -> None:
     """Ask RULES for the subject and the object of every test triple, and report how the right answers rank."""
-    options = replace(asked.ranking, top_k=top_k)
+    options = replace(common.ranking, top_k=top_k)
     moments = parse_moments(at)
     _check_rankings(rankings, options, moments)
     _check_snapshots(rules, moments)
-    source = asked.source(rules, data, engine=engine, address=address)
+    source = common.source(rules, data, engine=engine, address=address)
     if values:
-        _judge_estimates(source, split, as_json=asked.json)
+        _judge_estimates(source, split, as_json=common.json)
         return
     snapshots: list[float | None] = [*moments] or [None]
     if protocol not in PROTOCOLS:
         raise InvalidOptionError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
-    how = _How(split, protocol, None if relations is None else parse_texts(relations), sample, asked.seed)
+    how = _How(split, protocol, None if relations is None else parse_texts(relations), sample, common.seed)
     results = [_evaluate(source, options, how, moment, rankings) for moment in snapshots]
     if protocol != "sampled" and not {"relations", "sample"} & results[0][0].protocol.keys():
         _keep(source, [metrics for metrics, _ in results], snapshots)
-    if asked.json:
+    if common.json:
         _print_json(results, moments, source.names)
     elif moments:
         _print_snapshots([metrics for metrics, _ in results], moments)
     else:
-        _print_metrics(*results[0], source.names, rankings, quiet=asked.quiet)
+        _print_metrics(*results[0], source.names, rankings, quiet=common.quiet)
 
 
 def _judge_estimates(source: RulesAndData, split: str, *, as_json: bool) -> None:

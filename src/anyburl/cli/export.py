@@ -76,7 +76,7 @@ def export_command(
     quiet: Quiet = False,
     json: Json = False,
     seed: UnusedSeed = None,
-    wanted: RuleFilters,
+    filters: RuleFilters,
 ) -> None:
     """Write RULES in the language of another system, best first, with all inequalities of object identity."""
     if json and file == STANDARD_OUTPUT:
@@ -86,8 +86,8 @@ def export_command(
     options = options_for(file, to, object_identity=identity, **given)
     notes = note_console(quiet=quiet)
     everything = load_rules_argument(rules, notes, at=at, escaped=escaped)
-    matching = wanted.matching(everything, read_names_argument(names, rules), Measuring(rules, data, threads, notes))
-    report = _write_export(wanted.best(matching, top), file, options, notes)
+    matching = filters.matching(everything, read_names_argument(names, rules), Measuring(rules, data, threads, notes))
+    report = _write_export(filters.best(matching, top), file, options, notes)
     _remark_left_out(report, notes)
     if json:
         counts = {"total": len(everything), "matching": len(matching), "rules": report.n_rules}
@@ -148,17 +148,17 @@ def publish_command(
     if write:
         unlock(destination, options.timeout, writing=True)
     plan = plan_publishing(facts, destination, options)
-    told = _write_publish(plan, notes) if write else {"written": None, "seconds": 0.0}
+    summary = _write_publish(plan, notes) if write else {"written": None, "seconds": 0.0}
     if json:
         described = {"destination": plan.address.text, "facts": plan.n_facts, "left_out": plan.n_left_out}
-        print_json({**described, **told})
+        print_json({**described, **summary})
     elif not quiet:
-        _print_publish(plan, told)
+        _print_publish(plan, summary)
 
 
 def _write_publish(plan: Plan, notes: PlainConsole) -> dict[str, Any]:
     started = time.monotonic()
-    place = plan.address.text
+    address = plan.address.text
     n_in = 0
 
     def advance(n_facts: int) -> None:
@@ -167,7 +167,7 @@ def _write_publish(plan: Plan, notes: PlainConsole) -> dict[str, Any]:
         bar.advance(n_facts)
 
     try:
-        with Slow(notes, f"writing to {place}", f"wrote to {place}", total=plan.n_facts) as bar:
+        with Slow(notes, f"writing to {address}", f"wrote to {address}", total=plan.n_facts) as bar:
             n_written = plan.write(advance)
     except KeyboardInterrupt:
         notes.say(f"{n_in:,} of {plan.n_facts:,} facts were written; send the file again: no fact is written twice")
@@ -175,17 +175,17 @@ def _write_publish(plan: Plan, notes: PlainConsole) -> dict[str, Any]:
     return {"written": n_written, "seconds": round(time.monotonic() - started, 3)}
 
 
-def _print_publish(plan: Plan, told: dict[str, Any]) -> None:
+def _print_publish(plan: Plan, summary: dict[str, Any]) -> None:
     console = result_console()
-    if told["written"] is None:
+    if summary["written"] is None:
         for line in plan.summary:
             console.say(line)
         console.say("nothing was sent: add --write to send the facts")
         return
-    n_known = plan.n_facts - told["written"]
+    n_known = plan.n_facts - summary["written"]
     known = f"; {n_known:,} were there before" if n_known else ""
     left_out = f"; {plan.n_left_out:,} with a blank node left out" if plan.n_left_out else ""
-    console.say(f"{counted(told['written'], 'fact')} written to {plan.address.text}{known}{left_out}")
+    console.say(f"{counted(summary['written'], 'fact')} written to {plan.address.text}{known}{left_out}")
 
 
 @command("report", "Example:  anyburl report runs/geo --html theory.html", takes_long=True)
@@ -240,7 +240,7 @@ def _make(
 
 
 def _write_report(theory: Theory, html: Path | None, markdown: Path | None) -> list[Path]:
-    """Write the files that were asked for; return them."""
+    """Write the files of --html, --markdown and --out; return their paths."""
     from anyburl.base.writing import replace_text
     from anyburl.tools.report.files import theory_markdown
     from anyburl.tools.report.page import theory_html

@@ -213,7 +213,7 @@ def plot_command(
     split: Annotated[str, typer.Option(metavar="test|valid", help="The split to rank.")] = "test",
     data: Data = None,
     *,
-    asked: Annotated[
+    common: Annotated[
         AskingOptions, Without("names", "weights", "object_identity", "prepare", "escaped", "with_scores")
     ],
 ) -> None:
@@ -224,13 +224,13 @@ def plot_command(
     names = _chosen(what)
     _check_out(out)
     _check_metric(metric)
-    plots = Plots(runs, data, asked.ranking, split, metric, asked.seed, quiet=asked.quiet)
+    plots = Plots(runs, data, common.ranking, split, metric, common.seed, quiet=common.quiet)
     if what is None and not plots.can_rank():
         names = [name for name in names if name not in RANKED]
     files = _write_plot(out, {name: plots.drawing(name) for name in names})
-    if asked.json:
+    if common.json:
         print_json({"files": [str(file) for file in files], "plots": names})
-    elif not asked.quiet:
+    elif not common.quiet:
         for file in files:
             result_console().say(f"wrote {file}")
 
@@ -307,13 +307,13 @@ class Plots:
     def _anytime(self) -> Callable[[Axes], Axes]:
         from anyburl.tools.plotting import AnytimePoint, anytime_points, plot_anytime
 
-        found: dict[str, list[AnytimePoint]] = {}
+        points: dict[str, list[AnytimePoint]] = {}
         for label, run in zip(self._labels(), self.runs, strict=True):
             source = self._source(run)
             source.compile(explaining=False)
             with Slow(self.notes, f"evaluating the snapshots of {run.path}", f"evaluated {run.path}"):
-                found[label] = anytime_points(run, source.dataset, split=self.split, options=self.options)
-        return lambda axes: plot_anytime(found, metric=self.metric, axes=axes)
+                points[label] = anytime_points(run, source.dataset, split=self.split, options=self.options)
+        return lambda axes: plot_anytime(points, metric=self.metric, axes=axes)
 
     def _labels(self) -> list[str]:
         """Name the runs by their policies, or by their folders where those are the same."""
@@ -358,8 +358,8 @@ def _write_plot(out: Path, drawings: dict[str, Callable[[Axes], Axes]]) -> list[
         columns = min(2, len(drawings))
         rows = -(-len(drawings) // columns)
         figure: Any = new_figure(SIZE[0] * columns, SIZE[1] * rows)
-        for place, draw in enumerate(drawings.values(), 1):
-            draw(figure.add_subplot(rows, columns, place))
+        for number, draw in enumerate(drawings.values(), 1):
+            draw(figure.add_subplot(rows, columns, number))
         save(figure, out)
         return [out]
     out.mkdir(parents=True, exist_ok=True)

@@ -151,14 +151,14 @@ def read_rules_argument(
     if at is not None and not path.is_dir():
         raise OptionError(f"--at needs a run folder with snapshots, got the file {rules!r}")
     with Slow(notes, f"reading {rules}", f"read {rules}"):
-        found, report = RuleSet.read(path, at=at, escaped=escaped)
-    if not len(found) and report.rejected:
+        loaded, report = RuleSet.read(path, at=at, escaped=escaped)
+    if not len(loaded) and report.rejected:
         number, reason = report.rejected[0]
         raise RuleError(f"{rules}: the file contains no rules; line {number}: {reason}")
     for fault in (*report.damaged, *(f"{rules}: {remark}" for remark in report.remarks)):
         notes.say(fault, "yellow")
     _remark_rejected(rules, report, notes)
-    return found, report
+    return loaded, report
 
 
 def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> None:
@@ -253,10 +253,10 @@ def read_names_argument(path: Path | None, *rules: str) -> Names:
     from anyburl.rules import run_folder
 
     folders = [folder for given in rules if ((folder := at_home(given)) / run_folder.OPTIONS).is_file()]
-    found = [run_folder.read_run_names(folder) for folder in folders]
-    found += [] if path is None else [read_names(path)]
-    named = [dict(names) for names in (found if path is None else found[-1:])]
-    return Names(_joined(named), _joined([names.prefixes for names in found]))
+    kept_names = [run_folder.read_run_names(folder) for folder in folders]
+    kept_names += [] if path is None else [read_names(path)]
+    named = [dict(names) for names in (kept_names if path is None else kept_names[-1:])]
+    return Names(_joined(named), _joined([names.prefixes for names in kept_names]))
 
 
 def _joined(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
@@ -304,7 +304,7 @@ def check_rules_output(path: Path) -> None:
 
 
 class RulesAndData:
-    """RULES and DATA of a command, made ready when they are asked for."""
+    """RULES and DATA of a command, loaded on first use."""
 
     def __init__(
         self,
@@ -356,7 +356,7 @@ class RulesAndData:
         completing: bool = False,
         seed: int = 0,
     ) -> Reasoner:
-        """Make RULES, or the run's snapshot `at` some seconds, ready to be asked; tune them if asked to."""
+        """Return a reasoner on RULES, or on the run's snapshot `at` some seconds; train `tuned` if it is chosen."""
         from anyburl.reasoning.opening import BackendChoice, open_rules, open_run
         from anyburl.reasoning.reasoner import Reasoner
 

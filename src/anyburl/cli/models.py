@@ -68,7 +68,7 @@ def prepare_command(
         prepared = make_prepared(source.path, lambda: (load_rules_argument(run, notes), source.dataset), source.front())
         was_ready = False
     n_bytes = sum(file.stat().st_size for file in (source.path / PREPARED).rglob("*") if file.is_file())
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "run": run,
         "rules": len(prepared.rules),
         "bytes": n_bytes,
@@ -77,16 +77,16 @@ def prepare_command(
         "was_ready": was_ready,
     }
     if json:
-        print_json(told)
+        print_json(summary)
     elif not quiet:
-        size = f"{told['rules']:,} rules, {n_bytes / 1e6:,.1f} MB, {told['bytes_per_rule']:g} bytes per rule"
-        state = "was already prepared" if was_ready else f"prepared in {told['seconds']:.1f} s"
+        size = f"{summary['rules']:,} rules, {n_bytes / 1e6:,.1f} MB, {summary['bytes_per_rule']:g} bytes per rule"
+        state = "was already prepared" if was_ready else f"prepared in {summary['seconds']:.1f} s"
         result_console().say(f"{run} {state}: {size}")
 
 
 @command("tune", "Example:  anyburl tune runs/geo, then anyburl evaluate runs/geo --aggregation tuned", takes_long=True)
 def tune_command(
-    run: Run, asked: Annotated[AskingOptions, Without("names", "aggregation", "escaped", "with_scores")]
+    run: Run, common: Annotated[AskingOptions, Without("names", "aggregation", "escaped", "with_scores")]
 ) -> None:
     """Train the tuned aggregation and keep the model in the run folder, replacing any older one.
 
@@ -97,18 +97,18 @@ def tune_command(
     from anyburl.reasoning.opening import tuning_of
 
     require_run(run)
-    source = asked.source(run, None)
-    with source.open(asked.ranking, seed=asked.seed) as reasoner:
+    source = common.source(run, None)
+    with source.open(common.ranking, seed=common.seed) as reasoner:
         groups = rule_groups(reasoner.rules)
         tuning = tuning_of(
-            reasoner.ranker, reasoner.dataset, groups, source.front(), asked.seed, source.path, again=True
+            reasoner.ranker, reasoner.dataset, groups, source.front(), common.seed, source.path, again=True
         )
-    told: dict[str, Any] = {"run": run, **tuning.described(), "seconds": round(tuning.seconds, 3)}
-    if asked.json:
-        print_json(told)
-    elif not asked.quiet:
+    summary: dict[str, Any] = {"run": run, **tuning.described(), "seconds": round(tuning.seconds, 3)}
+    if common.json:
+        print_json(summary)
+    elif not common.quiet:
         choices = ", ".join(f"{name} {mrr:.4f}" for name, mrr in tuning.validation.items())
-        chosen = "the model" if told["chosen"] == "model" else told["chosen"]
+        chosen = "the model" if summary["chosen"] == "model" else summary["chosen"]
         result_console().say(f"tuned {run} in {tuning.seconds:.1f} s: chose {chosen}; MRR on held-out facts: {choices}")
 
 
@@ -190,7 +190,7 @@ def calibrate_command(
     ] = 10,
     missing: Annotated[str | None, typer.Option(metavar="SHARE", help=MISSING_HELP)] = None,
     *,
-    asked: Annotated[AskingOptions, Without("escaped", "with_scores")],
+    common: Annotated[AskingOptions, Without("escaped", "with_scores")],
 ) -> None:
     """Find out how likely proposed facts are to be true, and keep the result in the run folder.
 
@@ -202,19 +202,19 @@ def calibrate_command(
     require_run(run)
     _check_plot(plot)
     share = None if missing is None else check_missing("missing", parse_missing(missing))
-    options, source = asked.ranking, asked.source(run, None)
+    options, source = common.ranking, common.source(run, None)
     check_proposes(options.aggregation)
     if not can_prepare(source.path):
         raise RunError(f"{run} is still learning, or was interrupted: continue it with --resume first")
-    with source.open(options, completing=True, seed=asked.seed) as reasoner:
+    with source.open(options, completing=True, seed=common.seed) as reasoner:
         total = len(reasoner.vocabulary.entities)
         with Slow(source.notes, "proposing hidden facts", "proposed hidden facts", total=total) as bar:
             report = reasoner.calibrate(missing=share, progress=bar.advance)
     if plot is not None:
         _draw(report, plot)
-    if asked.json:
+    if common.json:
         print_json({"run": run, **_named(report, source.names)})
-    elif not asked.quiet:
+    elif not common.quiet:
         _print_calibrate(report, top, source.names)
 
 

@@ -96,7 +96,7 @@ def print_json(result: dict[str, Any] | list[dict[str, Any]]) -> None:
 
 
 SECONDS_UNTIL_SAID = 2.0
-LEAST_DONE = 0.02  # of the work; before that, nobody can tell how long the rest takes
+LEAST_DONE = 0.02  # of the work; before that, the time left cannot be estimated
 SECONDS_BETWEEN_LINES = 10.0  # of what is no terminal: it shows lines in place of a bar
 
 
@@ -194,7 +194,7 @@ class Slow:
 
 
 class SlowDownload(Slow):
-    """Says so if a download takes more than a moment; a terminal shows how much of which file is there."""
+    """Reports a download that takes more than a moment; a terminal shows the progress of each file."""
 
     def reach(self, file: str, n_bytes: int, total: int | None) -> None:
         """Take note that `n_bytes` of a file are there."""

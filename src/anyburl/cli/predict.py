@@ -66,32 +66,32 @@ def predict_command(
         bool, typer.Option("--include-known", help="Include answers that the train split states.")
     ] = False,
     *,
-    asked: AskingOptions,
+    common: AskingOptions,
 ) -> None:
     """Rank the answers to SUBJECT RELATION ? or ? RELATION OBJECT (some shells need quotes around the ?).
 
     If RELATION is an attribute, its value is estimated, with a range and the reasons.
     """
-    if explain and queries and not asked.json:
+    if explain and queries and not common.json:
         raise OptionError("--explain with --queries needs --json")
-    target = _answer_file(out, queries, as_json=asked.json)
+    target = _answer_file(out, queries, as_json=common.json)
     one = _one_query([subject, relation, object], queries)
-    source = asked.source(rules, data)
+    source = common.source(rules, data)
     if one is not None and _asks_for_value(one, source):
-        _print_estimate(one, source, as_json=asked.json)
+        _print_estimate(one, source, as_json=common.json)
         return
     _check_queries(one, queries, source)
-    with source.open(asked.ranking, explaining=explain, seed=asked.seed) as reasoner:
+    with source.open(common.ranking, explaining=explain, seed=common.seed) as reasoner:
         answering = _Answering(reasoner, top, include_known, explain)
         if queries is not None:
-            answering.answer_file(_read_queries(queries, reasoner), source, target, as_json=asked.json)
+            answering.answer_file(_read_queries(queries, reasoner), source, target, as_json=common.json)
             return
         assert one is not None
         answers = reasoner.predict(*one, top=top, include_known=include_known)
-        if asked.json:
+        if common.json:
             print_json(answering.to_json(one, answers))
         else:
-            _print_answers(one, answers, answering, quiet=asked.quiet)
+            _print_answers(one, answers, answering, quiet=common.quiet)
 
 
 def _answer_file(out: str | None, queries: Path | None, *, as_json: bool) -> FactFile | FactStream:
@@ -152,27 +152,27 @@ def _print_estimate(one: Query, source: RulesAndData, *, as_json: bool) -> None:
     from anyburl.reasoning.estimation import Estimator
 
     assert one.subject is not None
-    found = Estimator(source.dataset, names=source.names).estimate(one.subject, one.relation)
+    estimate = Estimator(source.dataset, names=source.names).estimate(one.subject, one.relation)
     if as_json:
-        print_json(found.to_json())
+        print_json(estimate.to_json())
         return
     out = result_console()
-    subject, attribute = source.names.get(found.entity), source.names.get(found.attribute)
-    stated = f"; stated: {', '.join(map(found.text, found.stated))}" if found.stated else ""
+    subject, attribute = source.names.get(estimate.entity), source.names.get(estimate.attribute)
+    stated = f"; stated: {', '.join(map(estimate.text, estimate.stated))}" if estimate.stated else ""
     out.say(
-        f"{attribute}({subject}) is about {found.text(found.value)}, probably from {found.text(found.low)} to "
-        f"{found.text(found.high)}{stated}",
+        f"{attribute}({subject}) is about {estimate.text(estimate.value)}, probably from "
+        f"{estimate.text(estimate.low)} to {estimate.text(estimate.high)}{stated}",
         "bold",
     )
-    if not found.reasons:
+    if not estimate.reasons:
         out.say(f"it has nothing in common with others that have a value: this is the median of all {attribute}")
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("weight", "values", "half of them from", "median", "to"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("of", overflow="fold", ratio=1)
-    for reason in found.reasons:
-        figures = [found.text(value) for value in (reason.low, reason.median, reason.high)]
+    for reason in estimate.reasons:
+        figures = [estimate.text(value) for value in (reason.low, reason.median, reason.high)]
         table.add_row(f"{reason.share:.0%}", f"{reason.n_values:,}", *figures, reason.group)
     print_whole(table)
 
@@ -222,7 +222,7 @@ class _Answering:
         }
 
     def _answer_json(self, answer: Answer) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        record: dict[str, Any] = {
             "rank": answer.rank,
             "entity": answer.entity,
             "score": answer.score,
@@ -232,11 +232,11 @@ class _Answering:
             "rules": answer.n_rules,
         }
         if self.names:
-            told["name"] = self.names.get(answer.entity)
-            told["rule_named"] = self.rule(answer)
+            record["name"] = self.names.get(answer.entity)
+            record["rule_named"] = self.rule(answer)
         if self.explains:
-            told["reasons"] = [reason.to_json() for reason in self.explain(answer).reasons]
-        return told
+            record["reasons"] = [reason.to_json() for reason in self.explain(answer).reasons]
+        return record
 
     def answer_file(
         self, questions: QueryIds, source: RulesAndData, target: FactFile | FactStream, *, as_json: bool
@@ -300,11 +300,11 @@ def _predict_table(answers: Answers, answering: _Answering) -> Table:
     table.add_column("known in", no_wrap=True)
     table.add_column("rules", justify="right", no_wrap=True)
     table.add_column("best rule", overflow="fold", ratio=1)
-    for found in answers:
-        name = answering.names.get(found.entity)
-        rule = bold_rule(answering.rule(found))
-        known = ", ".join(found.known)
-        table.add_row(str(found.rank), name, f"{found.score:.3f}", known, f"{found.n_rules:,}", rule)
+    for answer in answers:
+        name = answering.names.get(answer.entity)
+        rule = bold_rule(answering.rule(answer))
+        known = ", ".join(answer.known)
+        table.add_row(str(answer.rank), name, f"{answer.score:.3f}", known, f"{answer.n_rules:,}", rule)
     return table
 
 
@@ -338,23 +338,23 @@ def explain_command(
         Path | None, typer.Option(metavar="FILE", help="Write an HTML page with the proofs drawn as graphs.")
     ] = None,
     *,
-    asked: AskingOptions,
+    common: AskingOptions,
 ) -> None:
     """Show the rules that predict a triple, true or not, with the facts that make them fire."""
     if "?" in (subject, object):
         raise OptionError("explain takes a complete triple; use predict to ask for answers")
     check_page(html)
-    source = asked.source(rules, data)
-    with source.open(asked.ranking, explaining=True, seed=asked.seed) as reasoner:
-        found = reasoner.explain((subject, relation, object), top=top, groundings=groundings)
+    source = common.source(rules, data)
+    with source.open(common.ranking, explaining=True, seed=common.seed) as reasoner:
+        explanation = reasoner.explain((subject, relation, object), top=top, groundings=groundings)
     if html is not None:
         from anyburl.reasoning.explanation.render import write_html
 
-        write_html(found, html, source.names)
-    if asked.json:
-        print_json(found.to_json(source.names))
+        write_html(explanation, html, source.names)
+    if common.json:
+        print_json(explanation.to_json(source.names))
     else:
-        _print_tree(found, source.names, html)
+        _print_tree(explanation, source.names, html)
 
 
 def check_page(html: Path | None) -> None:
@@ -367,12 +367,12 @@ def check_page(html: Path | None) -> None:
         raise DataError(f"{html}: the folder {html.parent} does not exist")
 
 
-def _print_tree(found: Explanation, names: NamesByLabel, html: Path | None) -> None:
+def _print_tree(explanation: Explanation, names: NamesByLabel, html: Path | None) -> None:
     from anyburl.reasoning.explanation.render import to_tree
 
     out = result_console()
-    print_whole(to_tree(found, names))
-    if not found.n_reasons and found.near_miss is None:
+    print_whole(to_tree(explanation, names))
+    if not explanation.n_reasons and explanation.near_miss is None:
         out.say("no rule lacks only one fact, either")
     if html is not None:
         out.say(f"page written to {html}", "dim")

@@ -168,7 +168,7 @@ def distil_command(
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the curve as .png, .svg or .pdf.")] = None,
     *,
     chosen: DistilOptions,
-    asked: Annotated[AskingOptions, Without("names", "escaped", "with_scores", "seed", "top_k")],
+    common: Annotated[AskingOptions, Without("names", "escaped", "with_scores", "seed", "top_k")],
 ) -> None:
     """Keep the rules of RUN that rank held-out facts best, and write them as a run folder that every command takes.
 
@@ -180,12 +180,12 @@ def distil_command(
     from anyburl.reasoning.shortcuts import warm_up_distilling
 
     require_run(run)
-    source, notes = asked.source(run, None), asked.notes()
+    source, notes = common.source(run, None), common.notes()
     check_out(source.path, out)
     started = time.monotonic()
     dataset = source.dataset
     compile_kernels(lambda: warm_up_distilling(dataset.vocabulary.n_relations), notes)
-    ranking = asked.ranking
+    ranking = common.ranking
     if parse_aggregation(ranking.aggregation).needs_model:
         ranking = replace(ranking, aggregation=FOR_MODELS)
     with source.open(ranking, seed=chosen.seed) as reasoner:
@@ -197,9 +197,9 @@ def distil_command(
         from anyburl.tools.plotting import plot_distilled
 
         plot_distilled(distilled, plot)
-    if asked.json:
+    if common.json:
         print_json({**distilled.to_json(), "run": str(out), "seconds": round(time.monotonic() - started, 3)})
-    elif not asked.quiet:
+    elif not common.quiet:
         _print_distil(distilled, out)
 
 
@@ -342,16 +342,16 @@ def convert_command(
     """Convert RULES to the format given by the suffix of RULES2: Parquet or AnyBURL's text."""
     notes = note_console(quiet=quiet)
     check_rules_output(target)
-    found, report = read_rules_argument(rules, notes, at=at, escaped=escaped)
-    if not len(found) and not _is_native(rules):
+    read, report = read_rules_argument(rules, notes, at=at, escaped=escaped)
+    if not len(read) and not _is_native(rules):
         raise RuleError(f"{rules}: the file contains no rules")
-    with Slow(notes, f"writing {len(found):,} rules", f"wrote {len(found):,} rules"):
-        found.save(target, escaped=escaped)
+    with Slow(notes, f"writing {len(read):,} rules", f"wrote {len(read):,} rules"):
+        read.save(target, escaped=escaped)
     if json:
         rejected = [{"line": line, "reason": reason} for line, reason in report.rejected]
-        print_json({"rules": len(found), "comments": report.n_comments, "rejected": rejected, "out": str(target)})
+        print_json({"rules": len(read), "comments": report.n_comments, "rejected": rejected, "out": str(target)})
     elif not quiet:
-        result_console().say(f"{counted(len(found), 'rule')} written to {target}")
+        result_console().say(f"{counted(len(read), 'rule')} written to {target}")
 
 
 def _is_native(rules: str) -> bool:

@@ -92,8 +92,8 @@ class Measuring:
         matched, table, _ = match_triples(rules, self._train())
         compile_kernels(lambda: warm_up_coverage(table.vocabulary.n_relations), self._notes)
         identity, graph = learned_under_identity(self._rules), graph_of(table)
-        found = find_first_alike(graph if identity else with_loops(graph), matched, object_identity=identity)
-        return [int(row) for row in found]
+        first_rows = find_first_alike(graph if identity else with_loops(graph), matched, object_identity=identity)
+        return [int(row) for row in first_rows]
 
     def _train(self) -> TripleTable:
         """Return the triples that rules are counted on: a run folder holds those that its rules were learned from."""
@@ -110,7 +110,7 @@ class Measuring:
 
 
 def learned_under_identity(rules: str) -> bool:
-    """Whether RULES were learned under object identity: a run folder says so."""
+    """Whether RULES were learned under object identity, which the options of a run folder say."""
     from anyburl.rules.run_folder import described_run
 
     folder = at_home(rules)
@@ -236,31 +236,31 @@ def rules_command(
     json: Json = False,
     seed: UnusedSeed = None,
     *,
-    wanted: RuleFilters,
+    filters: RuleFilters,
 ) -> None:
     """Show the best rules of RULES as a table. ~ marks estimated counts."""
     readable, notes = read_names_argument(names, rules), note_console(quiet=quiet)
     measuring = Measuring(rules, data, threads, notes)
-    fold = wanted.sort is None and not measures if fold is None else fold
+    fold = filters.sort is None and not measures if fold is None else fold
     folds = fold and top <= MOST_FOLDED and measuring.has_data
     n_looked_at = LOOKED_AT * top if folds else top
-    found = _kept(rules, wanted, n_looked_at, readable, at) if data is None else None
-    found = found or _read(rules, wanted, n_looked_at, readable, measuring, notes, at=at, escaped=escaped)
-    best, alike = (found.best.slice(0, top), None)
-    if folds and found.sort != "worth" and len(best):
-        first = found.alike or measuring.representatives(found.best)
-        best, alike = _folded(found.best, first, top)
-    if measures or any(name in best.measures for name in wanted.least):
-        best = measuring.add(best, wanted.least)
+    kept = _kept(rules, filters, n_looked_at, readable, at) if data is None else None
+    kept = kept or _read(rules, filters, n_looked_at, readable, measuring, notes, at=at, escaped=escaped)
+    best, alike = (kept.best.slice(0, top), None)
+    if folds and kept.sort != "worth" and len(best):
+        first = kept.alike or measuring.representatives(kept.best)
+        best, alike = _folded(kept.best, first, top)
+    if measures or any(name in best.measures for name in filters.least):
+        best = measuring.add(best, filters.least)
     if json:
-        counts = {"total": found.n_rules, "matching": found.n_matching, "sort": found.sort}
+        counts = {"total": kept.n_rules, "matching": kept.n_matching, "sort": kept.sort}
         rows = rule_rows(best, readable)
-        told = rows if alike is None else [{**row, "like_it": n} for row, n in zip(rows, alike, strict=True)]
-        print_json({**counts, "smoothing": wanted.smoothing, "rules": told})
+        shown = rows if alike is None else [{**row, "like_it": n} for row, n in zip(rows, alike, strict=True)]
+        print_json({**counts, "smoothing": filters.smoothing, "rules": shown})
         return
-    if wanted.sort != "surprise" and best.surprise is not None:
+    if filters.sort != "surprise" and best.surprise is not None:
         best = best.replace(surprise=None)
-    _print_table(best, alike, readable, found, _order(found.sort, wanted.smoothing))
+    _print_table(best, alike, readable, kept, _order(kept.sort, filters.smoothing))
 
 
 @dataclass(frozen=True)
@@ -277,32 +277,32 @@ class ShownRules:
     alike: tuple[int, ...] = ()
 
 
-def _kept(rules: str, wanted: RuleFilters, n: int, names: NamesByLabel, at: float | None) -> ShownRules | None:
-    """Return the best rules of a large run from the small file that holds them, if they can be told from that."""
+def _kept(rules: str, filters: RuleFilters, n: int, names: NamesByLabel, at: float | None) -> ShownRules | None:
+    """Return the best rules of a large run from the small file that holds them, if the filters allow it."""
     from anyburl.rules.ruleset import RuleSet
     from anyburl.rules.run_folder import read_best
 
-    others = [value for name, value in vars(wanted).items() if name not in ("relation", "sort", "smoothing")]
+    others = [value for name, value in vars(filters).items() if name not in ("relation", "sort", "smoothing")]
     folder = at_home(rules)
     if at is not None or any(value is not None for value in others) or not folder.is_dir():
         return None
     kept = read_best(folder)
-    if kept is None or not kept.can_tell(wanted.sort, n, wanted.smoothing, of_relation=wanted.relation is not None):
+    if kept is None or not kept.can_tell(filters.sort, n, filters.smoothing, of_relation=filters.relation is not None):
         return None
     part, n_matching = RuleSet.of(kept.rules), kept.n_rules
-    if wanted.relation is not None:
-        label = names.label_of(wanted.relation, part.vocabulary.relations, "relation")
+    if filters.relation is not None:
+        label = names.label_of(filters.relation, part.vocabulary.relations, "relation")
         part, n_matching = part.filter(relation=label), kept.by_relation.get(label, 0)
-    sort = wanted.sort or kept.default_order
+    sort = filters.sort or kept.default_order
     best = part.top(n, sort)
-    alike = kept.alike[: len(best)] if sort == kept.default_order and wanted.relation is None else ()
+    alike = kept.alike[: len(best)] if sort == kept.default_order and filters.relation is None else ()
     best = best if sort == "surprise" else best.replace(surprise=None)
     return ShownRules(best, n_matching, kept.n_rules, sort, alike)
 
 
 def _read(
     rules: str,
-    wanted: RuleFilters,
+    filters: RuleFilters,
     n: int,
     names: NamesByLabel,
     measuring: Measuring,
@@ -315,15 +315,15 @@ def _read(
     everything = load_rules_argument(rules, notes, at=at, escaped=escaped)
     if at is None:
         measuring.write_best(everything)
-    matching = wanted.matching(everything, names, measuring)
-    sort = wanted.sort
+    matching = filters.matching(everything, names, measuring)
+    sort = filters.sort
     if sort is None and "worth" in matching.measures:
         sort = "worth"
     if sort is None:
         sort = "surprise" if measuring.has_data or matching.surprise is not None else "confidence"
     if sort == "surprise" and matching.surprise is None:
         return ShownRules(measuring.most_surprising(matching, n), len(matching), len(everything), sort)
-    return ShownRules(matching.top(n, sort, smoothing=wanted.smoothing), len(matching), len(everything), sort)
+    return ShownRules(matching.top(n, sort, smoothing=filters.smoothing), len(matching), len(everything), sort)
 
 
 def _folded(best: RuleSet, first: Sequence[int], top: int) -> tuple[RuleSet, list[int]]:
@@ -348,13 +348,13 @@ def _order(sort: str, smoothing: float) -> str:
     return words.get(sort, sort)
 
 
-def _print_table(best: RuleSet, alike: list[int] | None, names: NamesByLabel, found: ShownRules, order: str) -> None:
+def _print_table(best: RuleSet, alike: list[int] | None, names: NamesByLabel, shown: ShownRules, order: str) -> None:
     out = result_console(least_width=table_width(best, names))
     if not len(best):
-        out.say("no rules" if not found.n_rules else f"none of the {found.n_rules:,} rules match")
+        out.say("no rules" if not shown.n_rules else f"none of the {shown.n_rules:,} rules match")
         return
     out.print(rules_table(best, names, alike))
-    of = f" (of {found.n_rules:,})" if found.n_matching < found.n_rules else ""
-    out.say(f"{len(best):,} of {found.n_matching:,} rules{of}, by {order}", "dim")
+    of = f" (of {shown.n_rules:,})" if shown.n_matching < shown.n_rules else ""
+    out.say(f"{len(best):,} of {shown.n_matching:,} rules{of}, by {order}", "dim")
     if alike and any(alike):
         out.say("like it: rules below that predict nearly the same facts; --no-fold shows them", "dim")

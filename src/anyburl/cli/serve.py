@@ -56,31 +56,31 @@ def serve_command(
         ),
     ] = 1,
     reviews: Reviews = None,
-    asked: Annotated[AskingOptions, Without("with_scores")],
+    common: Annotated[AskingOptions, Without("with_scores")],
 ) -> None:
     """Explore rules, ask questions, see reasons and review predictions in a browser."""
     require_web()
     share_heaps()
-    options, source = asked.ranking, asked.source(rules, data)
+    options, source = common.ranking, common.source(rules, data)
     check_aggregation(options)
     with listening(serving) as listener:
         serving = replace(serving, port=listener.getsockname()[1], workers=workers)
         compile_pages(source)
-        with source.open(options, explaining=True, completing=True, seed=asked.seed) as reasoner:
+        with source.open(options, explaining=True, completing=True, seed=common.seed) as reasoner:
             explorer = make_explorer(reasoner, source, reviews)
             n_rules, reviewed = len(reasoner.rules), str(explorer.reviews.path)
-            plain = {"rules": n_rules, "reviews": reviewed} if asked.json else None
-            announce(rules, n_rules, serving, asked.notes(), json=plain)
+            plain = {"rules": n_rules, "reviews": reviewed} if common.json else None
+            announce(rules, n_rules, serving, common.notes(), json=plain)
             try:
                 from anyburl.web.app import create_app, serve, serve_from_workers
 
                 if workers > 1:
-                    opening = partial(open_worker, rules, data, explorer.reviews.path, replace(asked, quiet=True))
+                    opening = partial(open_worker, rules, data, explorer.reviews.path, replace(common, quiet=True))
                     serve_from_workers(explorer, opening, serving, listener)
                 else:
                     serve(create_app(explorer, serving), serving, listener)
             except KeyboardInterrupt:
-                asked.notes().say("stopped")
+                common.notes().say("stopped")
                 raise typer.Exit(INTERRUPTED) from None
 
 
@@ -92,11 +92,11 @@ def check_aggregation(options: RankOptions) -> None:
 
 @contextmanager
 def open_worker(
-    rules: str, data: str | None, reviews: Path, asked: AskingOptions, background: Background
+    rules: str, data: str | None, reviews: Path, common: AskingOptions, background: Background
 ) -> Iterator[Explorer]:
     """Open RULES in a worker as the command did."""
-    source = asked.source(rules, data)
-    with source.open(asked.ranking, explaining=True, completing=True, seed=asked.seed) as reasoner:
+    source = common.source(rules, data)
+    with source.open(common.ranking, explaining=True, completing=True, seed=common.seed) as reasoner:
         yield make_explorer(reasoner, source, reviews, background)
 
 
@@ -109,7 +109,7 @@ def make_explorer(
     rules = source.path.resolve()
     run = rules if rules.is_dir() else None
     beside = rules / "reviews.jsonl" if run else rules.with_name(f"{rules.name}.reviews.jsonl")
-    named = at_home(reviews).resolve() if reviews else beside  # only a link that somebody names is followed
+    named = at_home(reviews).resolve() if reviews else beside  # a link is followed only if it is given explicitly
     explorer = Explorer(reasoner, title=rules.name, run=run, reviews=named, background=background)
     explorer.reviews.latest()  # refuse at once what cannot be read
     return explorer
@@ -180,23 +180,23 @@ def mcp_command(
     ] = None,
     *,
     serving: ServeOptions,
-    asked: Annotated[AskingOptions, Without("with_scores")],
+    common: Annotated[AskingOptions, Without("with_scores")],
 ) -> None:
     """Let agents search, ask, explain, check facts, list rules and complete relations."""
     if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn", "mcp"))):
         raise MissingExtraError("anyburl mcp", "mcp")
     share_heaps()
-    if asked.json and not http:
+    if common.json and not http:
         raise OptionError("--json needs --http: standard output belongs to the protocol")
     if explorer is not None and http:
         raise OptionError(
             "--explorer is for standard input and output: with --http, answers link to the explorer beside it"
         )
-    source = asked.source(rules, data)
-    check_aggregation(asked.ranking)
+    source = common.source(rules, data)
+    check_aggregation(common.ranking)
     listener = listening(serving) if http else None
     compile_pages(source)
-    with source.open(asked.ranking, explaining=True, completing=True, seed=asked.seed) as reasoner:
+    with source.open(common.ranking, explaining=True, completing=True, seed=common.seed) as reasoner:
         shown = make_explorer(reasoner, source, None)
         source.apply_reviews(reasoner)
         from anyburl.web.agents import make_server
@@ -208,13 +208,13 @@ def mcp_command(
             else:
                 with listener:
                     bound = replace(serving, port=listener.getsockname()[1])
-                    if asked.json:
+                    if common.json:
                         print_json({"address": f"{bound.address}{PATH}", "explorer": bound.address})
-                    asked.notes().say(
+                    common.notes().say(
                         f"agents at {bound.address}{PATH}, people at {bound.address} (Ctrl-C to stop)", "bold"
                     )
                     agents = make_server(shown, bound, address=bound.address, reviews=reviews)
                     serve(create_app(shown, bound, agents), bound, listener)
         except KeyboardInterrupt:
-            asked.notes().say("stopped")
+            common.notes().say("stopped")
             raise typer.Exit(INTERRUPTED) from None

@@ -277,10 +277,10 @@ def watched(display: Display, notes: PlainConsole) -> Callable[[Span], None]:
     def show(span: Span) -> None:
         display.show(span)
         counts = {"rules": span.n_rules, "new_rules": span.new_rules, "paths": span.n_paths, "bodies": span.n_bodies}
-        told = {"span": span.number, "seconds": round(span.elapsed, 3), **counts, "dropped": span.n_dropped}
-        tell_progress(doing="learning", **told)
+        record = {"span": span.number, "seconds": round(span.elapsed, 3), **counts, "dropped": span.n_dropped}
+        tell_progress(doing="learning", **record)
         if span.snapshot is not None:
-            tell("snapshot", name=span.snapshot, **told)
+            tell("snapshot", name=span.snapshot, **record)
         memory.look(span.n_rules)
 
     return show

@@ -75,7 +75,7 @@ def rules_table(rules: RuleSet, names: Names | None = None, alike: Sequence[int]
     if counts:
         table.add_column("like it", justify="right", no_wrap=True)
     table.add_column("rule", overflow="fold", ratio=1)
-    for place, row in enumerate(rule_rows(rules, names)):
+    for number, row in enumerate(rule_rows(rules, names)):
         about = "" if row["exact"] else "~"
         table.add_row(
             Text(row["type"], STYLES[row["type"]]),
@@ -83,7 +83,7 @@ def rules_table(rules: RuleSet, names: Names | None = None, alike: Sequence[int]
             f"{about}{row['support']:,}",
             f"{about}{row['predictions']:,}",
             *(_measure_text(row[name], COLUMNS[name].most) for name in rules.measures),
-            *([f"{counts[place]:,}"] if counts else []),
+            *([f"{counts[number]:,}"] if counts else []),
             bold_rule(row.get("named", row["rule"])),
         )
     return table
@@ -145,8 +145,8 @@ def metrics_table(metrics: Metrics | TemporalMetrics, names: Mapping[str, str] |
     table = _table("")
     n_queries, figures = metrics.protocol["queries"], metrics.metrics
     _add(table, Text("all", "bold"), figures, n_queries, style="bold")
-    for place, name in enumerate(("95 % interval from", "to")):
-        _add(table, f"{name:>18}", {key: ends[place] for key, ends in figures["interval"].items()}, style="dim")
+    for end, name in enumerate(("95 % interval from", "to")):
+        _add(table, f"{name:>18}", {key: ends[end] for key, ends in figures["interval"].items()}, style="dim")
     _add(table, "ties for the answer (optimistic)", figures["optimistic"])
     _add(table, "ties against it (pessimistic)", figures["pessimistic"])
     _add(table, "ties broken at random, on average", figures["random"])
@@ -156,8 +156,8 @@ def metrics_table(metrics: Metrics | TemporalMetrics, names: Mapping[str, str] |
         bound = f"lower bound: nothing beyond rank {figures['mrr_lower_bound_k']:,}"
         _add(table, bound, {"mrr": figures["mrr_lower_bound"]})
     table.add_section()
-    for direction, found in metrics.by_direction.items():
-        _add(table, DIRECTIONS[direction], found, n_queries // 2)
+    for direction, metric in metrics.by_direction.items():
+        _add(table, DIRECTIONS[direction], metric, n_queries // 2)
     table.add_section()
     by_type: Mapping[str, Mapping[str, float]] = getattr(metrics, "by_rule_type", {})
     for name in (name for name in (*STYLES, "none") if name in by_type):

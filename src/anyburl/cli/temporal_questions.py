@@ -196,7 +196,7 @@ class _Answering:
         self.predict = reasoner.predict
 
     def moments(self, time: str | None, following: int | None) -> list[str]:
-        """Return the moments that are asked about."""
+        """Return the moments to predict for."""
         clock = self.reasoner.dataset.clock
         first = self.reasoner.last + 1 if time is None else clock.step(time)
         return [clock.label(step) for step in range(first, first + (following or 1))]

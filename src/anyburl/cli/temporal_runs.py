@@ -158,11 +158,11 @@ def learn_history(
             }
         )
     elif not quiet:
-        said = result_console()
-        said.say(", ".join(f"{name} {n:,}" for name, n in rules.sizes.items()))
-        said.say(f"{counted(len(rules), 'temporal rule')} in {seconds:.1f} s, saved in {out}")
-        said.say(f"see the best:      anyburl rules {out}")
-        said.say(f"in a browser:      anyburl serve {out}")
+        console = result_console()
+        console.say(", ".join(f"{name} {n:,}" for name, n in rules.sizes.items()))
+        console.say(f"{counted(len(rules), 'temporal rule')} in {seconds:.1f} s, saved in {out}")
+        console.say(f"see the best:      anyburl rules {out}")
+        console.say(f"in a browser:      anyburl serve {out}")
     if stop.was_interrupted:
         raise typer.Exit(130)
 

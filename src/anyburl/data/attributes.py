@@ -228,8 +228,8 @@ class Attributes(Mapping[str, Attribute]):
 
     def values_of(self, entity: int) -> dict[str, list[float]]:
         """Return the values of one entity by attribute, ascending."""
-        found = {name: attribute.values_of(entity).tolist() for name, attribute in self.items()}
-        return {name: values for name, values in found.items() if values}
+        by_name = {name: attribute.values_of(entity).tolist() for name, attribute in self.items()}
+        return {name: values for name, values in by_name.items() if values}
 
     def select(self, names: Iterable[str]) -> Attributes:
         """Return some of the attributes."""
@@ -273,13 +273,13 @@ class Attributes(Mapping[str, Attribute]):
     @classmethod
     def from_polars(cls, rows: pl.DataFrame, vocabulary: Vocabulary) -> Attributes:
         """Return the values of what `to_polars` returned; entities that the vocabulary does not have are left out."""
-        found = []
+        attributes = []
         for (name, kind), group in rows.group_by("attribute", "kind"):
             entities = vocabulary.encode_entities(group["entity"])
             kept = entities >= 0
             values = group["value"].to_numpy()[kept]
-            found.append(Attribute.of(str(name), AttributeKind(str(kind)), entities[kept], values))
-        return cls.of(found)
+            attributes.append(Attribute.of(str(name), AttributeKind(str(kind)), entities[kept], values))
+        return cls.of(attributes)
 
     def save(self, folder: str | os.PathLike[str], vocabulary: Vocabulary) -> None:
         """Write the file of values into a folder, all or nothing, unless there are none."""

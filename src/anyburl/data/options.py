@@ -117,12 +117,12 @@ def _path(option: str, path: Any) -> str:
     """Return a path as a run folder remembers it, whatever folder it is used from later."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InvalidOptionError(option, "the path of a file or folder", path)
-    kind, colon, place = os.fspath(path).partition(":")
+    kind, colon, rest = os.fspath(path).partition(":")
     if kind.lower() in ELSEWHERE:
         raise OptionError("values are read from a file or folder, sqlite:PATH#TABLE or duckdb:PATH#TABLE, no server")
     if kind.lower() not in ("sqlite", "duckdb"):
-        kind, colon, place = "", "", os.fspath(path)
-    return kind + colon + os.path.abspath(os.path.expanduser(place))
+        kind, colon, rest = "", "", os.fspath(path)
+    return kind + colon + os.path.abspath(os.path.expanduser(rest))
 
 
 def parse_kinds(texts: Sequence[str]) -> dict[str, str]:
@@ -414,7 +414,7 @@ def choose_columns(
     others = [position for position in range(len(header)) if position not in times]
     names = [header[position] for position in others]
     if len(others) == 3 and has_usual_names(names):
-        return [others[place[0]] for place in _usual_places(names)] + kept
+        return [others[columns[0]] for columns in _usual_places(names)] + kept
     expected = "one each for subject, relation and object" if len(others) == 3 else "three columns"
     expected += " and those of times" if times else ""
     if time is None and len(header) in (4, 5) and usual_times(header):

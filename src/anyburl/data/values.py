@@ -78,7 +78,7 @@ def value_rows(triples: pl.DataFrame, origin: object) -> pl.DataFrame:
 
 def find_value_files(folder: Path) -> dict[str, Path]:
     """Return the files of values in a folder, by split: attributes.tsv, attributes_train.tsv, attributes_valid.tsv."""
-    found = {}
+    by_split = {}
     for split in SPLITS:
         stems = [f"{stem}_{split}" for stem in STEMS] + [*STEMS] * (split == "train")
         files = [path for stem in stems for suffix in SUFFIXES if (path := folder / (stem + suffix)).is_file()]
@@ -86,8 +86,8 @@ def find_value_files(folder: Path) -> dict[str, Path]:
             names = " and ".join(file.name for file in files)
             raise DataError(f"{folder}: expected one file of values for {split}, got {names}; keep one of them")
         if files:
-            found[split] = files[0]
-    return found
+            by_split[split] = files[0]
+    return by_split
 
 
 def read_value_files(files: Mapping[str, Path], options: ReadOptions, gathered: Gathered) -> None:
@@ -185,7 +185,7 @@ def read_attributes(gathered: Gathered, vocabulary: Vocabulary, options: ReadOpt
     frames = [frame.with_columns(pl.lit(split).alias("split")) for split, frame in gathered.values]
     rows = _unquoted(pl.concat(frames)) if frames else pl.DataFrame(schema={**VALUE_ROWS, "split": pl.String})
     _check_named(named, rows, vocabulary)
-    found: dict[str, list[Attribute]] = {split: [] for split in SPLITS}
+    by_split: dict[str, list[Attribute]] = {split: [] for split in SPLITS}
     for (name,), group in rows.group_by("attribute"):
         kind = named.get(str(name)) or _kind(group)
         if kind is None:
@@ -203,8 +203,8 @@ def read_attributes(gathered: Gathered, vocabulary: Vocabulary, options: ReadOpt
         gathered.left_out[UNNAMED_ENTITIES] += int((entities < 0).sum())
         for split in SPLITS:
             kept = (entities >= 0) & (group["split"] == split).to_numpy()
-            found[split].append(Attribute.of(str(name), kind, entities[kept], group["value"].to_numpy()[kept]))
-    return {split: Attributes.of(own) for split, own in found.items()}
+            by_split[split].append(Attribute.of(str(name), kind, entities[kept], group["value"].to_numpy()[kept]))
+    return {split: Attributes.of(own) for split, own in by_split.items()}
 
 
 def _unquoted(rows: pl.DataFrame) -> pl.DataFrame:

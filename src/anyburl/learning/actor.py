@@ -101,7 +101,7 @@ class Outbox:
             self._changed.notify_all()
 
     def wake(self) -> None:
-        """Wake up whoever waits for rules: the span is over, or there is something else to say."""
+        """Wake up the thread that waits for rules: the span is over, or there is a message."""
         with self._changed:
             self._changed.notify_all()
 

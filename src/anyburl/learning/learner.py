@@ -233,11 +233,11 @@ class Learner:
         cores = self.engine.run_span(number, allocation, self._deadline(started))
         profiles = by_profile(cores, allocation)
         self.engine.after_span(profiles)
-        found = [rules for core in cores for rules in core.rules]
+        new_rules = [rules for core in cores for rules in core.rules]
         n_paths = self.n_paths + sum(entry.paths for entry in profiles)
-        conditional = self._conditional(found, self.elapsed + time.monotonic() - started, n_paths)
-        found += conditional
-        self.store.add(found)
+        conditional = self._conditional(new_rules, self.elapsed + time.monotonic() - started, n_paths)
+        new_rules += conditional
+        self.store.add(new_rules)
         seconds = time.monotonic() - started
         self.elapsed += seconds
         snapshot = self._take_stock(number, profiles)
@@ -251,7 +251,7 @@ class Learner:
             n_paths=self.n_paths,
             n_bodies=self.n_bodies,
             profiles=self.history[-1].profiles,
-            found=tuple(found),
+            found=tuple(new_rules),
             store=self.store,
             snapshot=snapshot,
             notes=tuple(self.engine.take_notes()),
@@ -260,13 +260,13 @@ class Learner:
             harvested=self.engine.take_harvested(),
         )
 
-    def _conditional(self, found: Sequence[RuleSet], elapsed: float, n_paths: int) -> list[RuleSet]:
+    def _conditional(self, new_rules: Sequence[RuleSet], elapsed: float, n_paths: int) -> list[RuleSet]:
         """Return rules with conditions on values: a pass of its own in the first span, which takes at most a third of
         the time; in the last fifth of the time, or of the paths, those that compare both ends of the B rules so far.
         """
         if not self._seeks_comparisons:
             return []
-        self._binary += [rules.take(rules.is_binary) for rules in found]
+        self._binary += [rules.take(rules.is_binary) for rules in new_rules]
         seconds, paths = self.options.seconds, self.options.paths
         late = (seconds is not None and elapsed >= LATE * seconds) or (paths is not None and n_paths >= LATE * paths)
         late |= not self._profiles()

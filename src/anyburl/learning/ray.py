@@ -155,7 +155,7 @@ class RayEngine(Stoppable):
         if not is_new:
             return {}
         self._divided, self._n_told = shards, 0
-        listed = {profile: place.done for profile, place in self._listed.items()}
+        listed = {profile: progress.done for profile, progress in self._listed.items()}
         finished = frozenset(self._exhausted)
         return {
             number: Division(None if hands_out else owned, listed, finished) for number, owned in self._owned.items()
@@ -207,7 +207,7 @@ class RayEngine(Stoppable):
 
     def listed(self) -> dict[PathProfile, Listed]:
         """Return how far lists of bodies have come; see `Engine`."""
-        return {profile: place for profile, place in self._listed.items() if profile not in self._exhausted}
+        return {profile: progress for profile, progress in self._listed.items() if profile not in self._exhausted}
 
     def take_harvested(self) -> Harvested:
         """Return the bodies harvested since the last call."""
@@ -237,7 +237,7 @@ class RayEngine(Stoppable):
 def _listed_by_all(replies: Sequence[SpanReply]) -> Iterator[tuple[PathProfile, Listed]]:
     """Yield how far the lists of bodies have come: as far as the last of the workers, if all of them list."""
     for profile in replies[0].listed:
-        places = [place for reply in replies if (place := reply.listed[profile]) is not None]
+        places = [progress for reply in replies if (progress := reply.listed[profile]) is not None]
         if len(places) == len(replies):
             yield profile, min(places)
 

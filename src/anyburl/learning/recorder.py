@@ -160,10 +160,10 @@ class Recorder:
             self._start_part().result()
 
     def _save_all(self, learner: Learner, rules: RuleSet) -> None:
-        found, reduced = learner.store.rules(), self.reduced
-        taken = {name: found.slice(0, n_rules) for name, n_rules in learner.store.snapshots().items()}
+        all_rules, reduced = learner.store.rules(), self.reduced
+        taken = {name: all_rules.slice(0, n_rules) for name, n_rules in learner.store.snapshots().items()}
         if reduced is not None:  # snapshots have those of the kept rules that were found by then
-            kept = np.zeros(len(found), np.bool_)
+            kept = np.zeros(len(all_rules), np.bool_)
             kept[reduced.rows] = True
             taken = {name: some.take(kept[: len(some)]) for name, some in taken.items()}
             reduced.save_more(self.run.path)
@@ -325,7 +325,7 @@ class UpdateRecorder(Recorder):
         self._has_noted = True
 
     def _save_all(self, learner: Learner, rules: RuleSet) -> None:
-        """Write the rules, then replace the run by what was recorded; whatever else its folder holds is kept."""
+        """Write the rules, then replace the run by what was recorded; all other files of its folder are kept."""
         super()._save_all(learner, rules)
         update = self._compared_with(rules, learner.elapsed)
         place, unfinished = self._place.path.resolve(), self.run.path

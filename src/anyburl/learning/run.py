@@ -41,7 +41,7 @@ LOCK = ".lock"
 def claim_run(folder: Path) -> Lock:
     """Become the writer of a run folder, until the lock is released or the process ends; refuse if there is one.
 
-    On a file system without locks, nobody is kept out.
+    On a file system without locks, other writers are not kept out.
     """
     path = folder / LOCK
     try:
@@ -88,7 +88,7 @@ class RunDirectory:
             raise RunError(f"cannot write the run folder {run.path}: {error.strerror}") from error
         make_inner_folder(run.parts, RunError)
         with claim_run(run.path):
-            run._check_is_new()  # nobody else has made a run here meanwhile
+            run._check_is_new()  # another process may have made a run here meanwhile
             run_folder.write_vocabulary(run.path, dataset.vocabulary)
             run_folder.write_train(run.path, dataset.train)
             dataset.attributes.save(run.path, dataset.vocabulary)

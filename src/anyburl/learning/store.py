@@ -280,7 +280,7 @@ class KeyFiles:
         if line is None or last["rules"] > n_rules:
             return Earlier(every)
         same_order = last["seed"] == self.seed
-        listed = {profile: place.done for profile, place in listed_in(line).items()} if same_order else {}
+        listed = {profile: progress.done for profile, progress in listed_in(line).items()} if same_order else {}
         return Earlier(every, int(last["span"]), listed, complete_in(line))
 
     def _write(self, path: Path, keys: Keys, span: int, n_rules: int, *, gave_rules: bool = False) -> None:

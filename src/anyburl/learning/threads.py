@@ -318,7 +318,7 @@ class ThreadsEngine(Stoppable):
     def listed(self) -> dict[PathProfile, Listed]:
         """Return how far lists of bodies have come; see `Engine`."""
         listed = {profile: source.listed for profile, source in self._sources.items() if not source.exhausted}
-        return {profile: place for profile, place in listed.items() if place is not None}
+        return {profile: progress for profile, progress in listed.items() if progress is not None}
 
     def take_harvested(self) -> Harvested:
         """Return the bodies harvested since the last call."""

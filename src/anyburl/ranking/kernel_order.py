@@ -335,7 +335,7 @@ def place_rivals(
 
 @inlined
 def list_undecided(candidates: CandidateArrays, n_candidates: int, mark: int) -> int:
-    """Write the candidates of which it is not known whether they tie to `undecided`; return how many there are."""
+    """Write the candidates that may still tie to `undecided`; return how many there are."""
     n = 0
     for c in range(n_candidates):
         entity = candidates.listed[c]

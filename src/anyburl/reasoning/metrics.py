@@ -43,7 +43,7 @@ def metrics_html(
 
 
 def question_text(row: Mapping[str, Any], names: Mapping[str, str] | None = None) -> str:
-    """Return what is asked in a row of `Metrics.by_relation`: (subject, capital, ?)."""
+    """Return the kind of question of a row of `Metrics.by_relation`: (subject, capital, ?)."""
     relation = (names or {}).get(row["relation"]) or row["relation"]
     return DIRECTIONS[row["direction"]].replace("relation", relation)
 

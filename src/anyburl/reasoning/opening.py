@@ -283,7 +283,7 @@ def _finish(
     prepared: Prepared | None = None,
     other: OtherModel | None = None,
 ) -> Opened:
-    """Start the engine, and tune if that is asked for; `other` is the model that hybrid knows besides rules."""
+    """Start the engine, and tune if the aggregation needs it; `other` is the model that hybrid combines with rules."""
     if engine.name != "threads":
         ranker = replace(ranker, backend=engine.start(ranker.ready, ranker.options, front))
     calibration = kept_calibration(ranker, dataset, seed, run, prepared)
@@ -315,7 +315,7 @@ def with_fallback(ranker: Ranker) -> Ranker:
 def _other_model(
     options: RankOptions, dataset: Dataset, run: Path | None, other: OtherModel | None
 ) -> OtherModel | None:
-    """Return the model that is asked besides the rules: the given one or, for hybrid, the embedding of the run."""
+    """Return the model that is combined with the rules: the given one or, for hybrid, the embedding of the run."""
     if other is not None and not (hasattr(other, "scores") and hasattr(other, "digest")):
         raise OptionError(f"expected a model with scores and a digest as `other`, got {type(other).__name__}")
     if other is not None or not parse_aggregation(options.aggregation).needs_embedding:
@@ -334,8 +334,8 @@ def kept_calibration(
     if run is None or not (run / CALIBRATION).is_dir():
         return None
     key = key_of_calibration(ranker, dataset, seed, run, prepared)
-    found = load_calibration(run, key, dataset.vocabulary.n_relations)
-    return None if isinstance(found, str) else found
+    calibration = load_calibration(run, key, dataset.vocabulary.n_relations)
+    return None if isinstance(calibration, str) else calibration
 
 
 def key_of_calibration(

@@ -246,8 +246,8 @@ def _sampled(path: Path, size: int) -> int:
     """Return the checksum of the seal of a file and of some pages of it, the first and the last among them."""
     checksum, last = zlib.crc32(read_seal(path)), max(size - SAMPLE, 0)
     with path.open("rb", buffering=0) as file:
-        for place in sorted({last * part // (N_SAMPLED - 1) for part in range(N_SAMPLED)}):
-            file.seek(place)
+        for position in sorted({last * part // (N_SAMPLED - 1) for part in range(N_SAMPLED)}):
+            file.seek(position)
             checksum = zlib.crc32(file.read(SAMPLE), checksum)
     return checksum
 

@@ -32,7 +32,7 @@ from anyburl.rules.rule import Rule
 if TYPE_CHECKING:
     from anyburl.reasoning.explanation.explain import Explanation
 
-ASKED = "?"
+UNKNOWN = "?"
 COLUMNS = ("subject", "relation", "object")
 Triples = NDArray[np.int32]
 
@@ -46,22 +46,22 @@ class Query(NamedTuple):
 
     @property
     def given(self) -> str:
-        """The entity that is not asked for."""
+        """The entity that the question names."""
         entity = self.object if self.subject is None else self.subject
         assert entity is not None
         return entity
 
     def __str__(self) -> str:
-        return f"({self.subject or ASKED}, {self.relation}, {self.object or ASKED})"
+        return f"({self.subject or UNKNOWN}, {self.relation}, {self.object or UNKNOWN})"
 
 
 def make_query(subject: str | None, relation: str, object: str | None) -> Query:
-    """Return a query; None, or a question mark, stands for what is asked."""
-    subject, object = (None if entity == ASKED else entity for entity in (subject, object))
+    """Return a query; None, or a question mark, stands for the unknown entity."""
+    subject, object = (None if entity == UNKNOWN else entity for entity in (subject, object))
     if (subject is None) == (object is None):
-        given = f"{subject or ASKED} {relation} {object or ASKED}"
+        given = f"{subject or UNKNOWN} {relation} {object or UNKNOWN}"
         raise OptionError(f"a query must ask for either its subject or its object, got {given!r}")
-    if relation == ASKED:
+    if relation == UNKNOWN:
         raise OptionError("a query cannot ask for its relation")
     return Query(subject, relation, object)
 
@@ -141,7 +141,7 @@ def encode_queries(
     entities = vocabulary.encode_entities(given).copy()
     relations = vocabulary.encode_relations(frame["relation"]).copy()
     for row in np.flatnonzero((entities < 0) | (relations < 0)).tolist():
-        query = Query(*(None if label in (None, ASKED) else label for label in frame.row(row)))  # type: ignore[arg-type]
+        query = Query(*(None if label in (None, UNKNOWN) else label for label in frame.row(row)))  # type: ignore[arg-type]
         try:
             entities[row], relations[row] = encode_query(query, vocabulary, names, facts)
             relations[row] %= vocabulary.n_relations
@@ -171,7 +171,7 @@ def _query_frame(queries: Any) -> pl.DataFrame:
 
 
 def _is_asked(labels: pl.Series) -> NDArray[np.bool_]:
-    return (labels.is_null() | (labels == ASKED).fill_null(False)).to_numpy()
+    return (labels.is_null() | (labels == UNKNOWN).fill_null(False)).to_numpy()
 
 
 def read_queries(
@@ -187,14 +187,14 @@ def read_queries(
         raise DataError(f"{path}:{[*lines][error.number - 1]}: {error.reason}") from error
 
 
-def _parse_line(line: str, place: str) -> Query:
+def _parse_line(line: str, where: str) -> Query:
     fields = line.split("\t") if "\t" in line else line.split()
     if len(fields) != 3:
-        raise DataError(f"{place}: expected subject, relation and object, one of them a ?, got {line.strip()!r}")
+        raise DataError(f"{where}: expected subject, relation and object, one of them a ?, got {line.strip()!r}")
     try:
         return make_query(*fields)
     except OptionError as error:
-        raise DataError(f"{place}: {error}") from error
+        raise DataError(f"{where}: {error}") from error
 
 
 ANSWERS_AT_A_TIME = 1 << 18

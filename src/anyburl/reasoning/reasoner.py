@@ -509,8 +509,8 @@ class Reasoner:
         """
         from anyburl.reasoning.completion.complete import complete_graph
 
-        wanted = choose_options(CompleteOptions, options, keywords)
-        return complete_graph(self.judge, wanted, names=self.names, calibration=self.calibration, progress=progress)
+        chosen = choose_options(CompleteOptions, options, keywords)
+        return complete_graph(self.judge, chosen, names=self.names, calibration=self.calibration, progress=progress)
 
     def distil(
         self,

@@ -27,7 +27,7 @@ ORDERS = ("confidence", "support", "value", "predictions", *MEASURE_ORDERS)
 
 
 def default_order(rules: RuleColumns) -> str:
-    """Return what rules are sorted by if nobody says: worth if they are distilled, surprise if that was measured."""
+    """Return the default order of rules: by worth if they are distilled, by surprise if that was measured."""
     return next((name for name in ("worth", "surprise") if name in rules.measures), "confidence")
 
 

@@ -331,7 +331,7 @@ AMIE_SLICE = 100_000
 
 COLUMNS = ("Positive Examples", "Body size")
 POSITIONS = (4, 5)
-"""Of these columns in a line, if no header says so."""
+"""The columns of a line, if there is no header."""
 
 MOST_SUPPORT = np.iinfo(np.int32).max
 MOST_PREDICTIONS = np.iinfo(np.int64).max

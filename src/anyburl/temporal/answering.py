@@ -221,7 +221,7 @@ def index_cells() -> CellArrays:
     """Return the tables of bins."""
     counts = np.arange(MOST_SINGLE)
     bins = (np.searchsorted(edges, counts, side="right") - 1 for edges in (RECENCY, FREQUENCY))
-    return CellArrays(*(_freeze(np.maximum(found, 0), np.int32) for found in bins))
+    return CellArrays(*(_freeze(np.maximum(cells, 0), np.int32) for cells in bins))
 
 
 def index_cases(facts: Directed) -> CaseArrays:
@@ -257,8 +257,8 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Where a history, its rules and how they are mixed meet questions."""
+class Answerer:
+    """Answers questions with a moment from a history and rules; `weights` say how forms of rules are mixed."""
 
     history: HistoryArrays
     cells: CellArrays
@@ -446,8 +446,8 @@ def fit_weights(
     weights of everything. `relations` and `contexts` are those of each answer.
     """
     even = np.full(N_COMPONENTS, 1 / N_COMPONENTS)
-    told = components.sum(axis=1) > 0
-    relations, contexts, components = relations[told], contexts[told], components[told]
+    is_known = components.sum(axis=1) > 0
+    relations, contexts, components = relations[is_known], contexts[is_known], components[is_known]
     overall = _mix(np.zeros(len(contexts), np.int64), components, even[None, :], 1.0, rounds)
     by_context = _mix(contexts.astype(np.int64), components, np.repeat(overall, N_CONTEXTS, axis=0), prior, rounds)
     groups = relations.astype(np.int64) * N_CONTEXTS + contexts

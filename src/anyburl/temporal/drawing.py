@@ -100,10 +100,10 @@ def _lane(
 
 def _ticks(first: int, moment: int, clock: Clock, x: Callable[[int], float]) -> list[tuple[int, str]]:
     """Return the steps that the axis names: the moment, the first, and some between, without overlap."""
-    wanted = [(moment, "moment"), (first, "dim")]
-    wanted += [(first + round((moment - first) * share / 4), "dim") for share in (2, 1, 3)]
+    ticks = [(moment, "moment"), (first, "dim")]
+    ticks += [(first + round((moment - first) * share / 4), "dim") for share in (2, 1, 3)]
     shown: list[tuple[int, str]] = []
-    for step, name in wanted:
+    for step, name in ticks:
         half = text_width(clock.label(step)) / 2
         if all(abs(x(step) - x(other)) > half + text_width(clock.label(other)) / 2 + 8 for other, _ in shown):
             shown.append((step, name))
@@ -160,7 +160,7 @@ def _svg(width: float, height: float, title: str, content: str) -> str:
 def write_explanation_page(explanation: TemporalExplanation, clock: Clock, path: str | os.PathLike[str]) -> None:
     """Write an explanation as a self-contained HTML page, with its facts on a time line."""
     subject, relation, object, moment = explanation.fact
-    place = "no rule speaks for it" if explanation.rank is None else f"rank {explanation.rank}"
+    rank = "no rule speaks for it" if explanation.rank is None else f"rank {explanation.rank}"
     facts = [fact for reason in explanation.reasons for fact in reason.facts]
     drawn = f'<div class="scroll">{draw_timeline(facts, clock, explanation.fact)}</div>' if facts else ""
     reasons = "".join(
@@ -176,7 +176,7 @@ def write_explanation_page(explanation: TemporalExplanation, clock: Clock, path:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>body {{ margin: 0; }}{STYLES}</style></head>\n"
         f'<body><div class="anyburl"><style>{STYLE}.scroll {{ overflow-x: auto; }}</style><h1>{title}</h1>'
-        f"<p>{escape(place)}{' (stated)' if explanation.known else ''}</p>{drawn}{reasons}{missing}</div>"
+        f"<p>{escape(rank)}{' (stated)' if explanation.known else ''}</p>{drawn}{reasons}{missing}</div>"
         "</body></html>\n"
     )
     replace_text(Path(path), page)

@@ -25,7 +25,7 @@ from anyburl.learning.options import FILTERS, STEPS, TIES
 from anyburl.ranking.queries import Ranks
 from anyburl.reasoning.evaluation import SCHEMA, TRIPLES_AT_A_TIME, cut_lists, figures_by_relation
 from anyburl.reasoning.metrics import bootstrap_interval, metrics_html, summarise, summarise_random
-from anyburl.temporal.answering import Answered, Asked, Directed, make_questions
+from anyburl.temporal.answering import Answered, Answerer, Directed, make_questions
 from anyburl.temporal.facts import TemporalDataset
 from anyburl.temporal.kernel_answer import rank_in_lists
 from anyburl.temporal.kernel_bodies import QuestionArrays
@@ -148,13 +148,13 @@ class TemporalMetrics:
     @property
     def protocol_text(self) -> str:
         """How the figures were measured, in words."""
-        told = self.protocol
-        rivals = f"filter {told['filter']}"
-        if "negatives" in told:
-            rivals = f"against {told['negatives']:g} negatives each (from {told['negatives_file']})"
+        protocol = self.protocol
+        rivals = f"filter {protocol['filter']}"
+        if "negatives" in protocol:
+            rivals = f"against {protocol['negatives']:g} negatives each (from {protocol['negatives_file']})"
         return (
-            f"{told['data']} {told['split']}, {told['queries']} queries, {told['steps']}-step, "
-            f"{rivals}, {told['ties']} ties, {told['aggregation']}"
+            f"{protocol['data']} {protocol['split']}, {protocol['queries']} queries, {protocol['steps']}-step, "
+            f"{rivals}, {protocol['ties']} ties, {protocol['aggregation']}"
         )
 
     def __str__(self) -> str:
@@ -194,14 +194,14 @@ def split_questions(
 
     A fact that holds for an interval is asked for at its beginning.
     """
-    questions, places, asked = _ask_both(dataset, protocol, rows)
+    questions, places, triples = _both_questions(dataset, protocol, rows)
     if protocol.filter == "raw":
         return questions, places
-    known = known_at_moments(facts, *asked, static=protocol.filter == "static")
+    known = known_at_moments(facts, *triples, static=protocol.filter == "static")
     return questions._replace(excluded_offsets=known[0], excluded=known[1]), places
 
 
-def _ask_both(
+def _both_questions(
     dataset: TemporalDataset, protocol: Protocol, rows: slice = slice(None)
 ) -> tuple[QuestionArrays, Ints, tuple[Ints, Ints, Ints]]:
     """Return questions that exclude nothing, places of answers, and the questions' entities, relations and moments."""
@@ -225,7 +225,7 @@ def known_at_moments(
 ) -> tuple[Ints, NDArray[np.int32]]:
     """Return offsets and answers that facts state for each question, at its moment or (`static`) at any."""
     width = facts.n_relations
-    keys, asked = facts.entities * width + facts.relations, entities * width + relations
+    keys, keys_of_questions = facts.entities * width + facts.relations, entities * width + relations
     if static:
         order = np.lexsort((facts.answers, keys))
         sorted_keys, answers = keys[order], facts.answers[order]
@@ -238,8 +238,11 @@ def known_at_moments(
         is_known = moments[np.minimum(place, len(moments) - 1)] == times if len(moments) else np.zeros(len(times), bool)
         span = facts.n_entities * width
         sorted_keys, answers = np.searchsorted(moments, facts.times) * span + keys, facts.answers  # sorted already
-        asked = np.where(is_known, place * span + asked, -1)
-    first, last = np.searchsorted(sorted_keys, asked), np.searchsorted(sorted_keys, asked, side="right")
+        keys_of_questions = np.where(is_known, place * span + keys_of_questions, -1)
+    first, last = (
+        np.searchsorted(sorted_keys, keys_of_questions),
+        np.searchsorted(sorted_keys, keys_of_questions, side="right"),
+    )
     sizes = last - first
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return offsets, answers[range_rows(first, sizes)].astype(np.int32)
@@ -257,15 +260,19 @@ def rerank_lists(part: Answered, questions: QuestionArrays, model: ListModel, n_
 
 
 def ranked_parts(
-    asked: Asked, questions: QuestionArrays, model: ListModel | None, n_kept: int, progress: Progress | None = None
+    answerer: Answerer,
+    questions: QuestionArrays,
+    model: ListModel | None,
+    n_kept: int,
+    progress: Progress | None = None,
 ) -> Iterator[Answered]:
     """Yield ranks and best candidates part by part, ordered by the model if there is one."""
-    for part in asked.answer(questions, n_kept, with_features=model is not None, progress=progress):
-        yield part if model is None else rerank_lists(part, questions, model, asked.history.n_entities)
+    for part in answerer.answer(questions, n_kept, with_features=model is not None, progress=progress):
+        yield part if model is None else rerank_lists(part, questions, model, answerer.history.n_entities)
 
 
 def ranked_against(
-    asked: Asked,
+    answerer: Answerer,
     questions: QuestionArrays,
     negatives: list[NDArray[np.int32]],
     model: ListModel | None,
@@ -273,15 +280,15 @@ def ranked_against(
     progress: Progress | None,
 ) -> Iterator[Answered]:
     """Yield ranks among negatives, for a bounded number of questions at a time."""
-    n_entities, n = asked.history.n_entities, len(questions.entities)
+    n_entities, n = answerer.history.n_entities, len(questions.entities)
     step = max(1, EXCLUDED_AT_A_TIME // n_entities)
     for start in range(0, n, step):
         some = against(questions, start, min(start + step, n), negatives, n_entities)
-        yield from ranked_parts(asked, some, model, n_kept, progress)
+        yield from ranked_parts(answerer, some, model, n_kept, progress)
 
 
 def evaluate_temporal(
-    asked: Asked,
+    answerer: Answerer,
     model: ListModel | None,
     candidates: int,
     dataset: TemporalDataset,
@@ -297,11 +304,11 @@ def evaluate_temporal(
     n_kept, rivals = candidates if model else 0, {}
     if protocol.negatives is None:
         questions, places = split_questions(dataset, facts, protocol)
-        parts = list(ranked_parts(asked, questions, model, n_kept, progress))
+        parts = list(ranked_parts(answerer, questions, model, n_kept, progress))
     else:
-        questions, places, columns = _ask_both(dataset, protocol)
+        questions, places, columns = _both_questions(dataset, protocol)
         negatives = protocol.negatives.of_questions(*columns, dataset)
-        parts = list(ranked_against(asked, questions, negatives, model, n_kept, progress))
+        parts = list(ranked_against(answerer, questions, negatives, model, n_kept, progress))
         mean = round(sum(map(len, negatives)) / len(negatives), 1)
         rivals = {"filter": "negatives", "negatives": mean, "negatives_file": protocol.negatives.name}
     better, equal = (np.concatenate([getattr(part, name) for part in parts]) for name in ("better", "equal"))
@@ -339,7 +346,7 @@ def evaluate_temporal(
 
 
 def temporal_ranking_frames(
-    asked: Asked,
+    answerer: Answerer,
     model: ListModel | None,
     candidates: int,
     dataset: TemporalDataset,
@@ -358,7 +365,7 @@ def temporal_ranking_frames(
         questions, places = split_questions(dataset, facts, protocol, rows)
         most_answers = int(np.diff(questions.answer_offsets).max())
         n_kept = max(top_k + most_answers - 1, candidates if model else 0)
-        parts = list(ranked_parts(asked, questions, model, n_kept))
+        parts = list(ranked_parts(answerer, questions, model, n_kept))
         better, equal, sizes, best, scores = (
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("better", "equal", "sizes", "kept", "scores")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anyburl.temporal.answering import Asked
+from anyburl.temporal.answering import Answerer
 from anyburl.temporal.evaluation import ranked_parts
 from anyburl.temporal.facts import TemporalDataset
 from anyburl.temporal.kernel_bodies import FREQUENCY, N_FADES, RECENCY, HistoryArrays, QuestionArrays
@@ -75,8 +75,8 @@ class TemporalExplanation:
 
     def __str__(self) -> str:
         subject, relation, object, moment = self.fact
-        place = "no rule speaks for it" if self.rank is None else f"rank {self.rank}, score {self.score:.3f}"
-        lines = [f"{subject} {relation} {object}, {moment}: {place}{' (stated)' if self.known else ''}"]
+        rank = "no rule speaks for it" if self.rank is None else f"rank {self.rank}, score {self.score:.3f}"
+        lines = [f"{subject} {relation} {object}, {moment}: {rank}{' (stated)' if self.known else ''}"]
         lines += [f"  {reason}" for reason in self.reasons]
         lines += [f"  missing: {text}" for text in self.missing]
         if self.ahead:
@@ -112,8 +112,8 @@ class _PairTotals:
 class _Witness:
     """Finds, in plain Python, what the kernel adds up for one candidate of one question."""
 
-    def __init__(self, asked: Asked, rules: TemporalRules, question: QuestionArrays, answer: int) -> None:
-        self.history, self.rules, self.cells = asked.history, rules, asked.cells
+    def __init__(self, answerer: Answerer, rules: TemporalRules, question: QuestionArrays, answer: int) -> None:
+        self.history, self.rules, self.cells = answerer.history, rules, answerer.cells
         self.entity, self.head = int(question.entities[0]), int(question.relations[0])
         self.before, self.now, self.answer = int(question.before[0]), int(question.now[0]), answer
 
@@ -126,7 +126,7 @@ class _Witness:
     def pairs(self) -> tuple[list[_Evidence], _PairTotals]:
         """Return the pair rules that speak for the answer, and what all pair rules say for all candidates."""
         history, slots, rules = self.history, self.rules.slots, self.rules.pairs
-        totals, found = _PairTotals(), []
+        totals, evidence = _PairTotals(), []
         back = history.n_relations // 2
         for triple in range(int(history.triple_offsets[self.entity]), int(history.triple_offsets[self.entity + 1])):
             times = history.times[history.time_offsets[triple] : history.time_offsets[triple + 1]]
@@ -150,8 +150,8 @@ class _Witness:
                     facts = [(self.entity, relation, object, int(time)) for time in times[::-1][:N_SHOWN]]
                     often = "once" if len(times) == 1 else f"{len(times)} times"
                     number = self.rules.number_of("pair", slot)
-                    found.append(_Evidence(number, value, facts, f"{often} before", alone, bool(is_reverse)))
-        return found, totals
+                    evidence.append(_Evidence(number, value, facts, f"{often} before", alone, bool(is_reverse)))
+        return evidence, totals
 
     def constants(self) -> tuple[list[_Evidence], float]:
         """Return the rules with constants that speak, the strongest first, and the sum over all candidates."""
@@ -166,7 +166,7 @@ class _Witness:
                 bodies.setdefault(directed * (nothing + 1) + other, fact)
         first, last = int(tables.head_offsets[self.head]), int(tables.head_offsets[self.head + 1])
         best: dict[int, float] = {}
-        found = []
+        evidence = []
         for key, fact in bodies.items():
             place = first + int(np.searchsorted(tables.bodies[first:last], key))
             if place == last or tables.bodies[place] != key:
@@ -176,8 +176,8 @@ class _Witness:
                 best[candidate] = max(best.get(candidate, 0.0), confidence)
                 if candidate == self.answer:
                     number = self.rules.number_of("constant", rule)
-                    found.append(_Evidence(number, confidence, [self.fact(self.entity, fact)], "lately"))
-        return sorted(found, key=lambda one: -one.value), sum(best.values())
+                    evidence.append(_Evidence(number, confidence, [self.fact(self.entity, fact)], "lately"))
+        return sorted(evidence, key=lambda one: -one.value), sum(best.values())
 
     def hops(self) -> tuple[list[_Evidence], float]:
         """Return the rules of hops that speak, the strongest first, and the sum over all candidates."""
@@ -185,7 +185,7 @@ class _Witness:
         first, last = int(tables.offsets[self.head]), int(tables.offsets[self.head + 1])
         rows = {int(body): row for row, body in enumerate(tables.bodies[first:last], first)}
         best: dict[int, float] = {}
-        found: dict[int, _Evidence] = {}
+        by_hop: dict[int, _Evidence] = {}
         for facts in self.ways():
             relations = [relation for _, relation, _, _ in facts]
             key = relations[0] * width + relations[1]
@@ -194,9 +194,9 @@ class _Witness:
                 continue
             candidate, confidence = facts[-1][2], float(tables.confidences[row])
             best[candidate] = max(best.get(candidate, 0.0), confidence)
-            if candidate == self.answer and row not in found:
-                found[row] = _Evidence(self.rules.number_of("hops", row), confidence, facts, "lately")
-        return sorted(found.values(), key=lambda one: -one.value), sum(best.values())
+            if candidate == self.answer and row not in by_hop:
+                by_hop[row] = _Evidence(self.rules.number_of("hops", row), confidence, facts, "lately")
+        return sorted(by_hop.values(), key=lambda one: -one.value), sum(best.values())
 
     def ways(self) -> Iterator[list[tuple[int, int, int, int]]]:
         """Yield the facts of every way of two and three hops from the entity, the latest first."""
@@ -263,13 +263,13 @@ def _last_before(times: Any, bounds: Any, before: int) -> int | None:
 
 
 def evidence_for(
-    asked: Asked, rules: TemporalRules, question: QuestionArrays, answer: int
+    answerer: Answerer, rules: TemporalRules, question: QuestionArrays, answer: int
 ) -> list[tuple[float, _Evidence]]:
     """Return every rule that speaks for an answer, with what it adds to the score of the mixture, the most first.
 
     Rules with constants and of hops add the strongest one's confidence, so only that one counts of each form.
     """
-    witness = _Witness(asked, rules, question, answer)
+    witness = _Witness(answerer, rules, question, answer)
     pairs, totals = witness.pairs()
     favour = rules.favour[witness.head]
     total = totals.values[0] + float(favour.sum())
@@ -277,24 +277,24 @@ def evidence_for(
     hops, hop_total = witness.hops()
     shares, latest = witness.popularity()
     weights = rules.weights[witness.head, context_number(totals.n_triples, totals.n_own)].tolist()
-    found = []
+    items = []
     for one in pairs:
         if one.is_reverse:
             added = weights[4] * one.value / max(totals.values[1], LEAST_TOTAL)
         else:
             added = weights[0] * one.value / total + weights[3] * one.alone / max(totals.alone, LEAST_ALONE)
-        found.append((added, one))
+        items.append((added, one))
     for place, (evidence, whole) in enumerate(((constants, constant_total), (hops, hop_total)), 1):
         for number, one in enumerate(evidence):
             added = weights[place] * one.value / max(whole, LEAST_TOTAL)
-            found.append((added if number == 0 else 0.0, one))
+            items.append((added if number == 0 else 0.0, one))
     popular = sum((weights[0] * favour[k] / total + weights[N_FORMS + k]) * shares[k] for k in range(N_FADES))
     if any(shares):
         number = rules.number_of("popular", witness.head)
-        found.append(
+        items.append(
             (float(popular), _Evidence(number, max(shares), latest, f"{max(shares):.1%} of the answers lately"))
         )
-    return sorted(found, key=lambda pair: (-pair[0], pair[1].number))
+    return sorted(items, key=lambda pair: (-pair[0], pair[1].number))
 
 
 def context_number(n_triples: float, n_own: float) -> int:
@@ -304,7 +304,7 @@ def context_number(n_triples: float, n_own: float) -> int:
 
 
 def explain_fact(
-    asked: Asked,
+    answerer: Answerer,
     model: ListModel | None,
     rules: TemporalRules,
     dataset: TemporalDataset,
@@ -329,11 +329,11 @@ def explain_fact(
         excluded_offsets=np.array([0, len(excluded)]),
         excluded=excluded,
     )
-    (part,) = ranked_parts(asked, ranked, model, max(rules.options.candidates, 1))
+    (part,) = ranked_parts(answerer, ranked, model, max(rules.options.candidates, 1))
     size = int(part.sizes[0])
     order = np.argsort(-part.scores[:size], kind="stable")
     places = np.flatnonzero(part.kept[:size][order] == answer)
-    evidence = evidence_for(asked, rules, question, answer)
+    evidence = evidence_for(answerer, rules, question, answer)
     rank = int(part.better[0]) + 1 if evidence else None
     score = float(part.scores[:size][order][places[0]]) if len(places) else 0.0
     reasons = tuple(
@@ -350,7 +350,7 @@ def explain_fact(
         rules_score=sum(added for added, _ in evidence),
         reasons=reasons,
         ahead=tuple(ahead[:n_ahead]),
-        missing=missing_reasons(rules, question, answer, asked.history) if not _has_past(evidence, rules) else (),
+        missing=missing_reasons(rules, question, answer, answerer.history) if not _has_past(evidence, rules) else (),
     )
 
 
@@ -366,10 +366,10 @@ def missing_reasons(
     rows = np.flatnonzero((rules.pairs.heads == head) & (rules.pairs.right.sum(axis=1) > 0))
     best = rows[np.argsort(-rules.pairs.values[rows, 0], kind="stable")][:N_MISSING]
     one, other = words.entity_label(int(question.entities[0])), words.entity_label(answer)
-    told = []
+    sentences = []
     for row in best.tolist():
         body = int(rules.pairs.bodies[row])
         subject, object = (one, other) if body < words.n_relations else (other, one)
         label = words.relation_label(body % words.n_relations)
-        told.append(f"{subject} {label} {object} before, for {rules[row]}")
-    return tuple(told)
+        sentences.append(f"{subject} {label} {object} before, for {rules[row]}")
+    return tuple(sentences)

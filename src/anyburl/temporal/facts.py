@@ -194,10 +194,10 @@ def load_temporal_dataset(
     if not isinstance(source, str | os.PathLike):
         _code(coder, "train", [label_frame(source, reading.columns, 0, reading.time)], lambda row, text: f"row {row}")
         return coder.finish(reading, "facts", None, gathered)
-    with located(source) as found:
-        found.check_split(reading)
-        if found.index is not None:
-            raise DataError(f"{found.source} is an index, which has no times: pass the facts it was made of")
+    with located(source) as files:
+        files.check_split(reading)
+        if files.index is not None:
+            raise DataError(f"{files.source} is an index, which has no times: pass the facts it was made of")
         n_read = 0
 
         def reported(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -208,9 +208,9 @@ def load_temporal_dataset(
                 yield batch
 
         for split in SPLITS:
-            place = _place_in(found.files.get(split) if found.address is None else None, found.source)
-            _code(coder, split, reported(found.batches(split, reading, gathered)), place)
-        return coder.finish(reading, found.name, found.source, gathered)
+            place = _place_in(files.files.get(split) if files.address is None else None, files.source)
+            _code(coder, split, reported(files.batches(split, reading, gathered)), place)
+        return coder.finish(reading, files.name, files.source, gathered)
 
 
 def recognise_times(source: str, reading: ReadOptions) -> bool:
@@ -222,16 +222,16 @@ def recognise_times(source: str, reading: ReadOptions) -> bool:
     if reading.time is not None or reading.columns is not None or reading.dump is not None:
         return reading.has_times
     try:
-        with located(source) as found:
-            file = found.files.get("train")
-            if found.address is not None or found.index is not None or file is None or file.is_dir() or is_rdf(file):
+        with located(source) as files:
+            file = files.files.get("train")
+            if files.address is not None or files.index is not None or file is None or file.is_dir() or is_rdf(file):
                 return False
             if is_parquet(file):
                 names = scan_parquet(file).collect_schema().names()
             else:
                 names = first_fields(file, first_bytes(file, "facts", DataError))
     except AnyburlError:
-        return False  # whoever reads the data says what is wrong with it
+        return False  # the error is reported when the data is read
     if len(names) not in (4, 5):
         return False
     if usual_times(names):
@@ -368,8 +368,8 @@ class _FactCoder:
         """Return where a text occurs first."""
         for split, columns in codes.items():
             for column in columns[3:]:
-                if (found := np.flatnonzero(column == code)).size:
-                    return self._places[split](int(found[0]), text)
+                if (rows := np.flatnonzero(column == code)).size:
+                    return self._places[split](int(rows[0]), text)
         return text
 
     def _facts(self, columns: list[Any], ids: list[Ids], steps: Steps, split: str, texts: pl.Series) -> TemporalFacts:

@@ -1,4 +1,4 @@
-"""What happened at a moment that nobody recorded: facts before and after it count alike.
+"""Answer questions about moments of the past, from the facts before and after them alike.
 
 Rules are learned twice, along the clock and against it, in a history whose times are mirrored; the score of an answer
 is the mean of what both say.

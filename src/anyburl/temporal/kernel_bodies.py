@@ -58,7 +58,7 @@ class HistoryArrays(NamedTuple):
 
 
 class CellArrays(NamedTuple):
-    """The bin of every age and count up to the longest ones told apart."""
+    """The bin of every age and count, up to the longest that have bins of their own."""
 
     recency: Ids
     frequency: Ids

@@ -401,7 +401,7 @@ def share_credit(
         popular += favour[k]
     for case in range(cases.offsets[head], cases.offsets[head + 1]):
         if cases.times[case] >= cut or cases.times[case] <= start:
-            continue  # nothing is popular yet, and there is nobody to share with
+            continue  # nothing is popular yet: no other candidate shares the credit
         moment, total = cases.moments[case], popular
         for i in range(moments.offsets[moment], moments.offsets[moment + 1]):
             total += moments.tallies[i] * value[moments.codes[i]]

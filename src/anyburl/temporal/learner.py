@@ -14,7 +14,7 @@ from anyburl.base.errors import DataError
 from anyburl.base.machine import available_cores
 from anyburl.graph.build import range_rows
 from anyburl.learning.options import TemporalOptions
-from anyburl.temporal.answering import Asked, Directed, fit_weights, make_questions
+from anyburl.temporal.answering import Answerer, Directed, fit_weights, make_questions
 from anyburl.temporal.counting import Counted, RuleCounter, curves_of, no_constants, no_hops
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
 from anyburl.temporal.kernel_bodies import N_CELLS, QuestionArrays
@@ -91,8 +91,8 @@ class TemporalLearner:
         if options.model != "none" and weights is not None and not stopped():
             say("fitting the model")
             tried = tried.with_parts(weights=weights, vectors=entity_vectors(counter.history, first))
-            asked = Asked(counter.history, counter.cells, tried.tables(), weights, self.threads)
-            model = self._fit_model(asked, questions, stopped)
+            answerer = Answerer(counter.history, counter.cells, tried.tables(), weights, self.threads)
+            model = self._fit_model(answerer, questions, stopped)
             if model is not None:
                 vectors = entity_vectors(counter.history, counter.end) if options.recount else tried.vectors
                 final = final.with_parts(vectors=vectors, model=model)
@@ -167,13 +167,13 @@ class TemporalLearner:
         """Return pair rules and the intensities of popularity, from what was found `before` with fewer facts."""
         heads, bodies = np.nonzero(counted.slots >= 0)
         right, every = counted.right.astype(np.float32), counted.every.astype(np.float32)
-        asked = counter.smooth(counted.slots, right, every, ASKED_PRIORS, counted.silent)
+        smoothed = counter.smooth(counted.slots, right, every, ASKED_PRIORS, counted.silent)
         steps = counter.steps(end)[bodies].astype(np.float32).ravel()
         alone = counter.smooth(counted.slots, right, steps, ALONE_PRIORS)
-        values, favour, rounds = asked, None, self.options.rounds
+        values, favour, rounds = smoothed, None, self.options.rounds
         if before is not None:
             favour, rounds = before[1], min(ROUNDS_AGAIN, rounds)
-            values = asked.copy()
+            values = smoothed.copy()
             values.reshape(-1, N_CELLS)[counted.slots[before[0].heads, before[0].bodies]] = before[0].values
         values, favour = counter.share_credits(end, counted.slots, values, favour, popularity, rounds, SHARED_PRIORS)
         table = (len(heads), N_CELLS)
@@ -184,15 +184,15 @@ class TemporalLearner:
             counted.every.reshape(table),
             values.reshape(table),
             alone.reshape(table),
-            curves_of(asked, counted.every),
+            curves_of(smoothed, counted.every),
         )
         return rules, favour
 
     def _weigh(self, counter: RuleCounter, rules: TemporalRules, questions: QuestionArrays) -> NDArray[np.float64]:
         """Return how the forms of rules are mixed, fitted on held-out questions."""
-        asked = Asked(counter.history, counter.cells, rules.tables(), rules.weights, self.threads)
+        answerer = Answerer(counter.history, counter.cells, rules.tables(), rules.weights, self.threads)
         questions = spread_evenly(questions, MOST_WEIGHED)
-        contexts, components = asked.components(questions)
+        contexts, components = answerer.components(questions)
         per_answer = np.diff(questions.answer_offsets)
         return fit_weights(
             np.repeat(questions.relations, per_answer),
@@ -201,11 +201,13 @@ class TemporalLearner:
             counter.history.n_relations,
         )
 
-    def _fit_model(self, asked: Asked, questions: QuestionArrays, is_stopped: Callable[[], bool]) -> ListModel | None:
+    def _fit_model(
+        self, answerer: Answerer, questions: QuestionArrays, is_stopped: Callable[[], bool]
+    ) -> ListModel | None:
         """Fit the model on the candidates of held-out questions."""
         questions = spread_evenly(questions, MOST_LISTS)
         rows, labels, sizes = [], [], []
-        for part in asked.answer(questions, self.options.candidates, with_features=True):
+        for part in answerer.answer(questions, self.options.candidates, with_features=True):
             used = part.rows()
             question = part.start + used // part.n_kept
             rows.append(part.features[used])

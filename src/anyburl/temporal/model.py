@@ -134,8 +134,8 @@ def fit_model(
     if kind == "logit" or is_stopped():
         return ListModel(weights, None, threads)
     score_logit(rows, used, weights, threads)
-    told = Lessons.of(rows, is_answer, used, SHARE if len(used) > MANY_LISTS else 1.0, seed, first=ALL_OF)
-    return ListModel(weights, fit_forest(told, seed, threads, is_stopped), threads)
+    training = Lessons.of(rows, is_answer, used, SHARE if len(used) > MANY_LISTS else 1.0, seed, first=ALL_OF)
+    return ListModel(weights, fit_forest(training, seed, threads, is_stopped), threads)
 
 
 def fit_forest(lessons: Lessons, seed: int, threads: int, is_stopped: Callable[[], bool]) -> ForestArrays:
@@ -151,8 +151,8 @@ def fit_forest(lessons: Lessons, seed: int, threads: int, is_stopped: Callable[[
     def fit(number: int) -> ForestArrays:
         """Fit one forest by one thread: two that share a forest wait for each other longer than they work."""
         data = lightgbm.Dataset(lessons.rows, lessons.labels, params={"max_bin": FOREST["max_bin"], "verbosity": -1})
-        asked = {**parameters, "objective": lessons.objectives()[number]}
-        return to_forest(lightgbm.train(asked, data, ROUNDS, callbacks=[end_early]))
+        settings = {**parameters, "objective": lessons.objectives()[number]}
+        return to_forest(lightgbm.train(settings, data, ROUNDS, callbacks=[end_early]))
 
     forests = map_in_threads(fit, range(len(lessons.objectives())), threads)
     return join_forests(forests)

@@ -20,7 +20,7 @@ from anyburl.base.errors import AnyburlError, DataError, OptionError
 from anyburl.base.machine import available_cores
 from anyburl.learning.options import AGGREGATIONS
 from anyburl.reasoning.evaluation import write_ranking_frames
-from anyburl.temporal.answering import Asked, Directed, index_cells, index_history, make_questions
+from anyburl.temporal.answering import Answerer, Directed, index_cells, index_history, make_questions
 from anyburl.temporal.evaluation import (
     RANKING_SCHEMA,
     Negatives,
@@ -49,7 +49,7 @@ from anyburl.temporal.run import (
 
 MODES = dict(zip(AGGREGATIONS, (MIXTURE, MIXTURE, MAX, NOISY_OR), strict=True))
 """How kernels add up the rules of each aggregation."""
-N_FACTS = 10_000  # that `complete` returns at most, unless told otherwise
+N_FACTS = 10_000  # the default of `complete(top=...)`
 
 PathLike = str | os.PathLike[str]
 
@@ -129,7 +129,7 @@ class TemporalReasoner:
         Facts with labels or moments that are not those of the data are left out. What was applied before is replaced.
         """
         self.accepted, self.rejected = (self._judged(facts) for facts in (accepted, rejected))
-        for name in ("facts", "asked", "last"):
+        for name in ("facts", "answerer", "last"):
             self.__dict__.pop(name, None)
 
     def _judged(self, facts: Sequence[DatedFact]) -> TemporalFacts:
@@ -143,11 +143,11 @@ class TemporalReasoner:
         return TemporalFacts.of([column.astype(np.int32) for column in columns[:3]], columns[3])
 
     @cached_property
-    def asked(self) -> Asked:
+    def answerer(self) -> Answerer:
         """The history with its index, and the rules as kernels read them."""
         history, cells = index_history(self.facts), index_cells()
         mode = MODES[self.aggregation]
-        return Asked(history, cells, self.rules.tables(), self.rules.weights, self.threads, mode)
+        return Answerer(history, cells, self.rules.tables(), self.rules.weights, self.threads, mode)
 
     @property
     def model(self) -> ListModel | None:
@@ -205,7 +205,7 @@ class TemporalReasoner:
         if include_known:
             question = question._replace(excluded_offsets=np.zeros(2, np.int64), excluded=np.empty(0, np.int32))
         n_kept = max(top, self.rules.options.candidates)
-        (part,) = ranked_parts(self.asked, question, self.model, n_kept)
+        (part,) = ranked_parts(self.answerer, question, self.model, n_kept)
         size = int(part.sizes[0])
         order = np.argsort(-part.scores[:size], kind="stable")[:top]
         chances = self._chances(part.scores[:size], question)
@@ -246,7 +246,7 @@ class TemporalReasoner:
         """
         given = None if negatives is None else Negatives.read(Path(negatives), self.dataset)
         return evaluate_temporal(
-            self.asked,
+            self.answerer,
             self.model,
             self.rules.options.candidates,
             self.dataset,
@@ -292,7 +292,7 @@ class TemporalReasoner:
     def _rankings(self, protocol: Protocol, top_k: int, progress: Progress | None = None) -> Iterator[pl.DataFrame]:
         """Return what `rank` returns in frames, in bounded memory."""
         return temporal_ranking_frames(
-            self.asked,
+            self.answerer,
             self.model,
             self.rules.options.candidates,
             self.dataset,
@@ -316,7 +316,14 @@ class TemporalReasoner:
         question = self.question(given[0], relation, given[1], at)
         answer = names.entity_id(object if asks == "object" else subject, words)
         return explain_fact(
-            self.asked, self.model, self.rules, self.dataset, question, answer, self.step_of(at), whole("top", top, 1)
+            self.answerer,
+            self.model,
+            self.rules,
+            self.dataset,
+            question,
+            answer,
+            self.step_of(at),
+            whole("top", top, 1),
         )
 
     def complete(
@@ -355,14 +362,16 @@ class TemporalReasoner:
         questions = questions._replace(
             answer_offsets=unanswered, answers=np.empty(0, np.int32), excluded_offsets=offsets, excluded=known
         )
-        asked = Asked(self.asked.history, self.asked.cells, self.asked.tables, self.rules.weights, self.threads, MAX)
-        found: list[tuple[Any, ...]] = []
-        for part in asked.answer(questions, min(self.rules.options.candidates, 20), progress=progress):
+        answerer = Answerer(
+            self.answerer.history, self.answerer.cells, self.answerer.tables, self.rules.weights, self.threads, MAX
+        )
+        facts: list[tuple[Any, ...]] = []
+        for part in answerer.answer(questions, min(self.rules.options.candidates, 20), progress=progress):
             used = part.rows()
             used = used[part.scores[used] >= min_probability]
             rows = used // part.n_kept + part.start
-            found.append((questions.entities[rows], questions.relations[rows], part.kept[used], part.scores[used]))
-        subjects, linked, objects, chances = (np.concatenate(column) for column in zip(*found, strict=True))
+            facts.append((questions.entities[rows], questions.relations[rows], part.kept[used], part.scores[used]))
+        subjects, linked, objects, chances = (np.concatenate(column) for column in zip(*facts, strict=True))
         judged = self.rejected.between(step, step + 1).triples
         new = ~_are_among(np.stack([subjects, linked, objects], axis=1), judged)
         subjects, linked, objects, chances = subjects[new], linked[new], objects[new], chances[new]
@@ -387,13 +396,13 @@ class TemporalReasoner:
         return f"TemporalReasoner({len(self.rules):,} rules on {self.dataset.name}, {self.aggregation})"
 
 
-def _reasoner_for(like: TemporalReasoner) -> Any:
+def _reasoner_for(model: TemporalReasoner) -> Any:
     """Return what learns from a data set and makes a reasoner like this one."""
 
     def make(dataset: TemporalDataset) -> TemporalReasoner:
-        rules = TemporalLearner(dataset, like.rules.options).learn()
-        usable = like.aggregation if rules.model is not None or like.aggregation != "model" else "sum"
-        return TemporalReasoner(rules, dataset, aggregation=usable, threads_used=like.threads)
+        rules = TemporalLearner(dataset, model.rules.options).learn()
+        usable = model.aggregation if rules.model is not None or model.aggregation != "model" else "sum"
+        return TemporalReasoner(rules, dataset, aggregation=usable, threads_used=model.threads)
 
     return make
 

@@ -110,15 +110,15 @@ def spread_scores(aggregation: str, scores: Floats, sizes: NDArray[np.int64]) ->
     return np.asarray(weights / np.repeat(np.add.reduceat(weights, starts), used))
 
 
-def fit_calibration(aggregation: str, told: Floats, right: NDArray[np.bool_]) -> TemporalCalibration:
-    """Return the calibration that makes what scores `told` agree with what was right: never falling, by bins.
+def fit_calibration(aggregation: str, scores: Floats, right: NDArray[np.bool_]) -> TemporalCalibration:
+    """Return the calibration of `scores`: the share that was `right` among those of a score, never falling, by bins.
 
     Bins have as many right candidates each: few candidates are likely, and bins of equal width would be nearly empty
     where it matters most.
     """
     n_bins = int(np.clip(right.sum() // LEAST_RIGHT, 1, N_BINS))
-    edges = np.unique(np.quantile(told[right] if right.any() else told, np.linspace(0, 1, n_bins + 1)[:-1]))
-    bins = np.searchsorted(edges, told, "right")
+    edges = np.unique(np.quantile(scores[right] if right.any() else scores, np.linspace(0, 1, n_bins + 1)[:-1]))
+    bins = np.searchsorted(edges, scores, "right")
     n = np.bincount(bins, minlength=len(edges) + 1).astype(np.float64)
     n_right = np.bincount(bins, right.astype(np.float64), len(edges) + 1)
     middles = np.clip(np.concatenate([edges[:1] / 2, (edges[1:] + edges[:-1]) / 2, [(edges[-1] + 1) / 2]]), 0, 1)
@@ -132,22 +132,22 @@ def calibration_error(chances: Floats, right: NDArray[np.bool_]) -> tuple[float,
     error = 0.0
     for number in np.unique(bins):
         own = bins == number
-        told, true = float(chances[own].mean()), float(right[own].mean())
-        error += abs(told - true) * float(own.mean())
-        rows.append({"promised": round(told, 5), "true": round(true, 5), "candidates": int(own.sum())})
+        promised, true = float(chances[own].mean()), float(right[own].mean())
+        error += abs(promised - true) * float(own.mean())
+        rows.append({"promised": round(promised, 5), "true": round(true, 5), "candidates": int(own.sum())})
     return error, rows
 
 
 def scored_candidates(reasoner: Any, split: str) -> tuple[Floats, NDArray[np.bool_], NDArray[np.int64]]:
     """Return what scores say of the best candidates of all questions of a split, which are right, and their places."""
     questions, _ = split_questions(reasoner.dataset, reasoner.facts, Protocol(split, filter="raw"))
-    told, right, places = [], [], []
-    for part in ranked_parts(reasoner.asked, questions, reasoner.model, reasoner.rules.options.candidates):
+    scores, right, places = [], [], []
+    for part in ranked_parts(reasoner.answerer, questions, reasoner.model, reasoner.rules.options.candidates):
         used = part.rows()
-        told.append(spread_scores(reasoner.aggregation, part.scores[used], part.sizes))
+        scores.append(spread_scores(reasoner.aggregation, part.scores[used], part.sizes))
         right.append(is_answer(questions, part.start + used // part.n_kept, part.kept[used]))
         places.append(used % part.n_kept)
-    return np.concatenate(told), np.concatenate(right), np.concatenate(places)
+    return np.concatenate(scores), np.concatenate(right), np.concatenate(places)
 
 
 def calibrate_temporal(
@@ -169,11 +169,11 @@ def calibrate_temporal(
     cut = int(held.times[min(int(len(held) * TOLD), len(held) - 1)])
     cut = max(cut, int(times[1]))
     first, last = int(held.times[0]), int(held.times[-1]) + 1
-    told = held.between(cut, last)
+    group = held.between(cut, last)
     if len(dataset.valid):
-        without = replace(dataset, valid=dataset.valid.between(first, cut), test=told)
+        without = replace(dataset, valid=dataset.valid.between(first, cut), test=group)
     else:
-        without = replace(dataset, train=dataset.train.between(first, cut), test=told)
+        without = replace(dataset, train=dataset.train.between(first, cut), test=group)
     say("learning without the facts to be calibrated on")
     reasoner = make(without)
     say("calibrating")
@@ -184,7 +184,7 @@ def calibrate_temporal(
     error, bins = calibration_error(tried, right[~half])
     before, _ = calibration_error(chances[~half], right[~half])
     n = int((~half).sum())
-    protocol = f"{dataset.name}, {len(told)} facts held out, single-step, {aggregation}"
+    protocol = f"{dataset.name}, {len(group)} facts held out, single-step, {aggregation}"
     return TemporalCalibrationReport(fit_calibration(aggregation, chances, right), error, before, n, bins, protocol)
 
 

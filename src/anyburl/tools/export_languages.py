@@ -81,14 +81,14 @@ class Clause:
         template = {AttributeKind.NUMBER: number, AttributeKind.DATE: date, AttributeKind.BOOLEAN: truth}[
             condition.kind
         ]
-        found = []
+        texts = []
         for operator, bound in condition.bounds:
             written = template.replace("{operator}", operator)
             is_compared = condition.than is not None
-            found.append(
+            texts.append(
                 QUOTED_BOUND.sub(lambda _: other, written) if is_compared else written.replace("{bound}", bound)
             )
-        return found
+        return texts
 
     @property
     def relations(self) -> list[str]:
@@ -254,12 +254,12 @@ class PrologWriter(ClauseWriter):
         condition = clause.rule.condition
         is_number = condition is not None and condition.kind is AttributeKind.NUMBER
         other = "Number2" if is_number else str(OTHER)
-        found = clause.comparisons(
+        texts = clause.comparisons(
             "Number1 {operator} {bound}", "Value @{operator} '{bound}'", "Value = {bound}", other
         )
-        found = [one.replace(" = ", " =:= " if is_number else " == ").replace(" @= ", " == ") for one in found]
+        texts = [one.replace(" = ", " =:= " if is_number else " == ").replace(" @= ", " == ") for one in texts]
         read = [f"atom_number({value}, Number{place})" for place, value in enumerate(clause.values, 1)]
-        return [*read, *found] if is_number else found
+        return [*read, *texts] if is_number else texts
 
     def quoted(self, label: str) -> str:
         """Quote a label; control characters are written by their numbers."""
@@ -510,10 +510,12 @@ class SqlWriter(Writer):
             sides = [columns[value] for value in clause.values]
             if condition.kind is AttributeKind.NUMBER:
                 # A text that is no number must not be taken for one, in whichever order conditions are looked at.
-                asked = (f"t{number}.{self._columns[1]} = {_sql_text(condition.attribute)}" for number in count(first))
+                attributes = (
+                    f"t{number}.{self._columns[1]} = {_sql_text(condition.attribute)}" for number in count(first)
+                )
                 sides = [
                     f"CASE WHEN {one} THEN CAST({side} AS double precision) END"
-                    for one, side in zip(asked, sides, strict=False)
+                    for one, side in zip(attributes, sides, strict=False)
                 ]
             text = "{operator} '{bound}'"
             bounds = clause.comparisons("{operator} {bound}", text, text, sides[-1])

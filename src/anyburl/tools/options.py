@@ -108,7 +108,7 @@ class ExportOptions(Options):
     def __post_init__(self) -> None:
         checking.choice("to", self.to, LANGUAGES)
         super().__post_init__()
-        for name, about in options_of(self).items():  # refuse what was asked for and would not be done
+        for name, about in options_of(self).items():  # refuse options that would have no effect
             value, languages = getattr(self, name), about.only_for or LANGUAGES
             if self.to not in languages and value != getattr(type(self), name):
                 raise InvalidOptionError(name, f"left out unless {{to}} is {' or '.join(languages)}", value)
@@ -282,7 +282,7 @@ BACKLOG = 2048  # connections that wait to be accepted
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions(Options):
-    """Where the explorer listens, who may use it, and what one reader may ask of it; checked on creation."""
+    """Where the explorer listens, who may use it, and the limits of each reader; checked on creation."""
 
     port: int = option(
         8000,
@@ -324,9 +324,9 @@ class ServeOptions(Options):
     largest_batch: int = 1_000
     """Questions in one request."""
     seconds: float = 20.0
-    """How long a reader waits for an answer before being told that it takes too long."""
+    """Seconds after which a request is refused, since it takes too long."""
     most_waiting: int = 200
-    """Requests that wait for a free thread; those beyond are asked to come back."""
+    """Requests that may wait for a free thread; those beyond get status 503."""
     workers: int = 1
     """Processes that answer, which share cores and waiting requests."""
 

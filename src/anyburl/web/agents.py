@@ -207,11 +207,11 @@ class AgentTools:
         top: Few = 10,
     ) -> Matches:
         """Find entities and relations by label or name; small typing errors are understood."""
-        found = self.explorer.search.find(text, kind=kind, top=top)
+        hits = self.explorer.search.find(text, kind=kind, top=top)
         return Matches(
             matches=[
                 Label(label=m.label, name=m.name, kind=m.kind, link=self._link(f"/{m.kind}", label=m.label))
-                for m in found
+                for m in hits
             ]
         )
 
@@ -391,7 +391,7 @@ class CancelledCallError(Exception):
 
 
 call_is_over: ContextVar[Event] = ContextVar("call_is_over")
-"""Set once nobody waits for the work of a call any more."""
+"""Set once the client has cancelled the call."""
 
 
 def stop_if_cancelled(_: int) -> None:

@@ -129,13 +129,13 @@ async def batch(site: CurrentSite, given: Annotated[schemas.QuestionBatch, Body(
 
 
 @router.get("/why")
-async def why(request: Request, site: CurrentSite, asked: Explained) -> Response:
+async def why(request: Request, site: CurrentSite, query: Explained) -> Response:
     """Return the rules that predict a triple, with their facts: what `anyburl explain --json` prints."""
     explorer = site.explorer
 
     def make() -> dict[str, Any]:
-        reasoner, triple = explorer.ranking_by(asked.aggregation, asked.smoothing), explorer.triple(*asked.triple)
-        return reasoner.explain(triple, top=asked.top, groundings=GROUNDINGS).to_json(explorer.names)
+        reasoner, triple = explorer.ranking_by(query.aggregation, query.smoothing), explorer.triple(*query.triple)
+        return reasoner.explain(triple, top=query.top, groundings=GROUNDINGS).to_json(explorer.names)
 
     return await site.answer(request, make)
 

@@ -110,7 +110,7 @@ async def asset(request: Request, name: str) -> Response:
 
 @shared_pages.get("/favicon.ico")
 async def icon(request: Request) -> Response:
-    """Return the icon; browsers request it here without being told to."""
+    """Return the icon; browsers request it here by default."""
     return FILES["icon.svg"].response(request)
 
 
@@ -455,7 +455,7 @@ def _work(
 ) -> None:
     """Be a worker, until the process that started it ends it, or is gone."""
     share_heaps()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all: who started the workers ends them
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: the first one ends the workers
     parent = multiprocessing.parent_process()
     assert parent is not None
 

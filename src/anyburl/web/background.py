@@ -18,7 +18,7 @@ SECONDS_TO_WAIT = 6.0
 SECONDS_TO_SEARCH = 60.0
 SECONDS_TO_SEARCH_ERRORS = 10.0
 STACK, MOST_STACKS = 200, 32
-AT_A_TIME = 8  # relations that are asked for first
+AT_A_TIME = 8  # relations whose predictions are computed first
 
 
 class BusyError(Exception):

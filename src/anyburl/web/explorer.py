@@ -169,7 +169,7 @@ N_COUNTER_EXAMPLES, SECONDS_FOR_EXAMPLES, MOST_EXAMPLES = 4, 0.2, 1024
 
 
 class SearchedLabels:
-    """The index of the labels and names of a vocabulary, built once, by whoever needs it first."""
+    """The index of the labels and names of a vocabulary, built once, on first use."""
 
     def __init__(self, vocabulary: Vocabulary, names: Names) -> None:
         self._vocabulary, self._names = vocabulary, names

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from starlette.types import ASGIApp
 
 from anyburl.data.names import Names
-from anyburl.reasoning.queries import ASKED
+from anyburl.reasoning.queries import UNKNOWN
 from anyburl.temporal.drawing import STYLES, draw_curve, draw_timeline
 from anyburl.temporal.explanation import DatedFact
 from anyburl.temporal.reasoner import TemporalReasoner
@@ -77,7 +77,7 @@ class TemporalExplorer(BaseExplorer):
     def warm_up(self) -> None:
         """Fill the caches that the first requests would have to wait for."""
         self.search.find("warm", top=1)
-        _ = self.reasoner.asked
+        _ = self.reasoner.answerer
 
     def close(self) -> None:
         """There is nothing to end."""
@@ -108,11 +108,11 @@ class TemporalExplorer(BaseExplorer):
     def facts_of(self, label: str) -> list[DatedFact]:
         """Return the facts of an entity, the latest first."""
         entity, dataset = self.reasoner.dataset.vocabulary.entity_id(label), self.reasoner.dataset
-        found = []
+        dated = []
         for facts in (dataset.test, dataset.valid, dataset.train):
             rows = np.flatnonzero((facts.subjects == entity) | (facts.objects == entity))
-            found += [self.dated(facts, int(row)) for row in rows[::-1]]
-        return found
+            dated += [self.dated(facts, int(row)) for row in rows[::-1]]
+        return dated
 
     def common_relations(self, top: int) -> list[tuple[str, int]]:
         """Return the relations with most facts in train, and how many each has."""
@@ -161,7 +161,7 @@ async def style_sheet(request: Request) -> Response:
 
 
 def _question(subject: str | None, object: str | None) -> tuple[str | None, str | None]:
-    first, second = (None if entity in (ASKED, "") else entity for entity in (subject, object))
+    first, second = (None if entity in (UNKNOWN, "") else entity for entity in (subject, object))
     return first, second
 
 

@@ -17,7 +17,7 @@ from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.explanation.render import near_miss_graph, proof_graph, to_html
 from anyburl.reasoning.explanation.rule_examples import examine_rule
 from anyburl.reasoning.neighbourhood import neighbourhood
-from anyburl.reasoning.queries import ASKED
+from anyburl.reasoning.queries import UNKNOWN
 from anyburl.tools.report.page import theory_parts
 from anyburl.tools.review import VERDICTS
 from anyburl.web.explorer import MOST_LISTED, Explorer, Folded, RuleChoice
@@ -200,8 +200,8 @@ async def rules_page(
 def _theory_page(site: Site[Explorer], path: str) -> bytes:
     """Return what the rules say, or that it is being written."""
     theory = site.explorer.theory()
-    told = Markup(theory_parts(theory, lambda relation: url("/rules", relation=relation))) if theory else None
-    return site.render("theory.html", {"path": path, "told": told, "n_rules": len(site.explorer.reasoner.rules)})
+    theory_html = Markup(theory_parts(theory, lambda relation: url("/rules", relation=relation))) if theory else None
+    return site.render("theory.html", {"path": path, "told": theory_html, "n_rules": len(site.explorer.reasoner.rules)})
 
 
 @router.get("/rules/{row}")
@@ -253,7 +253,7 @@ async def ask_page(
 ) -> Response:
     """Show the ranking of a question; a triple without a gap redirects to its explanation."""
     explorer = site.explorer
-    subject, object = (None if entity == ASKED else entity for entity in (subject, object))
+    subject, object = (None if entity == UNKNOWN else entity for entity in (subject, object))
     if relation and subject and object:
         chosen = {"aggregation": aggregation, "smoothing": smoothing}
         return RedirectResponse(url("/why", subject=subject, relation=relation, object=object, **chosen), 303)
@@ -291,13 +291,13 @@ async def ask_page(
 
 
 @router.get("/why")
-async def why_page(request: Request, site: CurrentSite, asked: Explained) -> Response:
+async def why_page(request: Request, site: CurrentSite, query: Explained) -> Response:
     """Show the rules that fire, their facts, what they add up to, and where they were wrong."""
     explorer = site.explorer
 
     def make() -> Context:
-        reasoner, triple = explorer.ranking_by(asked.aggregation, asked.smoothing), explorer.triple(*asked.triple)
-        why = explain_for_page(reasoner, triple, explorer.examples_of, top=asked.top, groundings=GROUNDINGS)
+        reasoner, triple = explorer.ranking_by(query.aggregation, query.smoothing), explorer.triple(*query.triple)
+        why = explain_for_page(reasoner, triple, explorer.examples_of, top=query.top, groundings=GROUNDINGS)
         return {
             "why": why,
             "explanation": why.explanation,
@@ -306,7 +306,7 @@ async def why_page(request: Request, site: CurrentSite, asked: Explained) -> Res
             "aggregation": reasoner.options.aggregation,
             "smoothing": reasoner.options.smoothing,
             "aggregations": explorer.aggregations,
-            "top": asked.top,
+            "top": query.top,
             "most": MOST_REASONS,
         }
 
@@ -324,13 +324,13 @@ def _drawings(explorer: Explorer, why: Why) -> Context:
 
 
 @router.get("/why/page")
-async def download_page(site: CurrentSite, asked: Explained) -> Response:
+async def download_page(site: CurrentSite, query: Explained) -> Response:
     """Return the explanation as one HTML file that needs no other."""
     explorer = site.explorer
 
     def make() -> bytes:
-        reasoner, triple = explorer.ranking_by(asked.aggregation, asked.smoothing), explorer.triple(*asked.triple)
-        explanation = reasoner.explain(triple, top=asked.top, groundings=GROUNDINGS)
+        reasoner, triple = explorer.ranking_by(query.aggregation, query.smoothing), explorer.triple(*query.triple)
+        explanation = reasoner.explain(triple, top=query.top, groundings=GROUNDINGS)
         return to_html(explanation, explorer.names).encode()
 
     headers = {"Content-Disposition": 'attachment; filename="explanation.html"'}

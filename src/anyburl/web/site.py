@@ -86,17 +86,17 @@ class Fragments:
 
     def rule(self, rule: Rule) -> Markup:
         """Return a rule as a sentence."""
-        said = [self._part(part) for part in rule.parts]
-        body = "".join(f' <span class="glue">{"and" if i else "if"}</span> {part}' for i, part in enumerate(said))
-        always = "" if said else ' <span class="glue">always</span>'
+        parts = [self._part(part) for part in rule.parts]
+        body = "".join(f' <span class="glue">{"and" if i else "if"}</span> {part}' for i, part in enumerate(parts))
+        always = "" if parts else ' <span class="glue">always</span>'
         return Markup(f'<span class="rule"><span class="head">{self._part(rule.head)}</span>{body}{always}</span>')
 
     def _part(self, part: Part) -> Markup:
         """Return an atom, "X section games", or a condition, "installed_size of X is at least 102400"."""
         subject, *rest = (self._piece(piece, part) for piece in (part.subject, *part.object_words))
         name, object = self._name(part.relation), "".join(rest)
-        said = f"{name}of {subject} is {object}" if part.is_value else f"{subject}{name}{object}"
-        return Markup(f'<span class="atom">{said}</span>')
+        text = f"{name}of {subject} is {object}" if part.is_value else f"{subject}{name}{object}"
+        return Markup(f'<span class="atom">{text}</span>')
 
     def _piece(self, piece: str | Term, part: Part) -> Markup:
         """Return words, or a term; `self` is written as the other argument, which it stands for."""

@@ -85,6 +85,8 @@ def test_relations_have_names_of_their_own() -> None:
         "/people/person/spouse_s": "spouse",
         "/a/b/won./c/d/prize": "prize (won)",
         "/a/b/held./c/d/prize": "prize (held)",
+        "/a/actor/roles./c/d/film": "film (actor: roles)",
+        "/a/singer/roles./c/d/film": "film (singer: roles)",
         "in_state": "in state",
     }
     assert unique_names(list(named), Names()) == named

@@ -94,13 +94,13 @@ def text_columns(path: Path, start: bytes, time: tuple[str, ...] | None) -> tupl
     return (*COLUMNS, *PARTS[3 : 3 + len(numbers)])
 
 
-def first_fields(path: Path, start: bytes, place: int = 0) -> list[str]:
+def first_fields(path: Path, start: bytes, number: int = 0) -> list[str]:
     """Return the fields of the first line of a file that is not blank, or of one after it; nothing past the end."""
     for block in read_blocks(path, start, 1 << 12):
         for line in block.removeprefix(MARK).decode(errors="replace").splitlines():
-            if line.strip() and place == 0:
+            if line.strip() and number == 0:
                 return next(csv.reader([line])) if is_csv(path) else line.split("\t" if "\t" in line else None)
-            place -= bool(line.strip())
+            number -= bool(line.strip())
     return []
 
 

@@ -110,8 +110,8 @@ class Firings:
         """Return a rule's share of the score, and whether it only decides between candidates that tie."""
         if row not in self._counted:
             return 0.0, False
-        aggregation, place = self._lister.aggregation, self._counted.index(row)
-        share = aggregation.contribution([self._scores[counted] for counted in self._counted], place)
+        aggregation, position = self._lister.aggregation, self._counted.index(row)
+        share = aggregation.contribution([self._scores[counted] for counted in self._counted], position)
         return share, aggregation.breaks_ties and share == 0.0
 
 
@@ -285,8 +285,8 @@ def _trie_rules(index: RuleIndex, relation: int) -> Scored:
         codes.append(trie.codes[start:end])
         rows.append(trie.rows[start:end])
         start, end = int(trie.first_children[start]), int(trie.first_children[end - 1] + trie.n_children[end - 1])
-    found, ends = np.concatenate(codes), np.concatenate(rows)
-    return index.scores[found[found >= 0]], ends[found >= 0]
+    codes_found, ends = np.concatenate(codes), np.concatenate(rows)
+    return index.scores[codes_found[codes_found >= 0]], ends[codes_found >= 0]
 
 
 class Judged:

@@ -95,7 +95,7 @@ def contribution_text(reason: Reason, aggregation: str) -> str:
 
 
 def missing_words(near_miss: NearMiss) -> str:
-    """Return what is said of the fact that a rule lacks."""
+    """Return the words before the fact that a rule lacks."""
     return "would fire if" if near_miss.rule.parts[near_miss.place].is_value else "missing"
 
 

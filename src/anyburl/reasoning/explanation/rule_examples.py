@@ -177,18 +177,18 @@ class _Examiner:
         self._body = np.ascontiguousarray(body[body >= 0])
         subjects, objects = np.diff(graph.domain_offsets)[[self._relation, self._relation + graph.n_relations]]
         self._judged_by_subject = bool(subjects >= objects)
-        self.was_cut = False  # whether there are predictions that nobody looked at
+        self.was_cut = False  # whether some predictions were not looked at
 
     def examples(self, top: int, end: float, most: int | None) -> list[Example]:
         """Return facts of train that the rule predicts, until there are enough or time is up."""
-        found: list[Example] = []
+        examples: list[Example] = []
         for triple in islice(self._stated(), most):
             walks = self._first_walk(triple)
             if walks:
-                found.append(self._example(_Prediction(triple, walks[0])))
-            if len(found) == top or time.monotonic() > end:
+                examples.append(self._example(_Prediction(triple, walks[0])))
+            if len(examples) == top or time.monotonic() > end:
                 break
-        return found
+        return examples
 
     def _first_walk(self, triple: Ids) -> list[list[int]]:
         """Return a grounding that predicts the triple, if there is one."""
@@ -235,8 +235,8 @@ class _Examiner:
         if start == self._constant and self._ranker.options.object_identity:
             return
         task = make_task(self._ranker.rules, self._row, start, -1)
-        found = self._walks(task, WALKS_OF_A_START) if self._is_binary else find_task_walks(self._ranker, task, 1)
-        yield from (_Prediction(self._triple(start, walk[-1]), walk) for walk in found)
+        walks = self._walks(task, WALKS_OF_A_START) if self._is_binary else find_task_walks(self._ranker, task, 1)
+        yield from (_Prediction(self._triple(start, walk[-1]), walk) for walk in walks)
 
     def _walks(self, task: Task, limit: int) -> list[list[int]]:
         walks = find_task_walks(self._ranker, task, limit)
@@ -259,9 +259,9 @@ class _Examiner:
         wrong: dict[Ids, Example] = {}
         new: dict[Ids, Example] = {}
         predicted = islice(self._predicted(), most)
-        while said := list(islice(predicted, AT_A_TIME)):
-            bits = held_by(self._dataset, np.array([prediction.triple for prediction in said], np.int32)).tolist()
-            for prediction, held in zip(said, bits, strict=True):
+        while batch := list(islice(predicted, AT_A_TIME)):
+            bits = held_by(self._dataset, np.array([prediction.triple for prediction in batch], np.int32)).tolist()
+            for prediction, held in zip(batch, bits, strict=True):
                 if not held & 1:
                     self._sort_in(prediction, [] if held else self._others(prediction.triple), wrong, new, top)
             if len(wrong) == len(new) == top or time.monotonic() > end:
@@ -288,10 +288,10 @@ class _Examiner:
         """Return what train states in place of the object, or of the subject, of a prediction."""
         subject, relation, object = triple
         if self._judged_by_subject:
-            found = known_answers(self._graph, subject, relation)
+            answers = known_answers(self._graph, subject, relation)
         else:
-            found = known_answers(self._graph, object, relation + self._graph.n_relations)
-        return [int(other) for other in found[:MOST_INSTEAD]]
+            answers = known_answers(self._graph, object, relation + self._graph.n_relations)
+        return [int(other) for other in answers[:MOST_INSTEAD]]
 
     def _example(self, prediction: _Prediction, others: Sequence[int] = ()) -> Example:
         """Return a prediction in labels."""

@@ -86,7 +86,7 @@ Triples = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class DatasetFacts:
-    """A data set, with what several checks need: made when it is first asked for."""
+    """A data set, with what several checks need, made on first use."""
 
     dataset: Dataset
 

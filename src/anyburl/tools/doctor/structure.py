@@ -157,11 +157,11 @@ def _telling(facts: DatasetFacts, overlap: pl.DataFrame) -> pl.DataFrame:
 
 def _leaks(facts: DatasetFacts, held_out: Triples, train: pl.DataFrame, telling: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of held-out facts and of the train facts that tell them, the fact itself first."""
-    asked = _frame(facts, held_out)
-    turned = asked.with_columns(pair=pl.Series(pair_keys(held_out, facts.n_entities, back=True)))
+    leaking = _frame(facts, held_out)
+    turned = leaking.with_columns(pair=pl.Series(pair_keys(held_out, facts.n_entities, back=True)))
     met = [
         part.join(train, on="pair").join(telling.filter(pl.col("reversed") == way), on=["relation", "by"])
-        for part, way in ((asked, False), (turned, True))
+        for part, way in ((leaking, False), (turned, True))
     ]
     is_itself = (pl.col("relation") == pl.col("by")) & ~pl.col("reversed")
     return pl.concat(met).with_columns(itself=is_itself).sort("row", pl.col("itself").not_(), pl.col("share").neg())

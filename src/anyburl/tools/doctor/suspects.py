@@ -40,7 +40,7 @@ from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, share
 
 SUSPICIOUS = float(np.log(100))  # from here on facts are listed: 100 times likelier if wrong
 MOST_WRONG = 50_000  # wrong facts that right ones are compared with
-MOST_ASKED = 2_000  # facts for which strong rules are asked what they say instead
+MOST_CONTRADICTED = 2_000  # facts for which the answers of strong rules are looked up
 ADDED = 0.5  # the share of wrong facts that stand beside a right answer to the same question
 
 Floats = NDArray[np.float64]
@@ -137,7 +137,7 @@ def _contradict(
     total, contradictions = before.total, Contradictions.none(len(facts.train))
     for one in functional:
         order = before.order()
-        rows = order[(total[order] > 0) & one.relations[facts.train[order, 1]]][:MOST_ASKED]
+        rows = order[(total[order] > 0) & one.relations[facts.train[order, 1]]][:MOST_CONTRADICTED]
         answers = find_contradictions(facts, facts.train[rows], rules, threads, back=one.back)
         stronger = answers.scores > contradictions.scores[rows]
         for name in ("answers", "rows", "scores", "back"):
@@ -223,7 +223,7 @@ def suspects_frame(
 def check_conflicts(
     facts: DatasetFacts, functional: Sequence[Functional], suspicion: Suspicion, shown: Shown
 ) -> list[Finding]:
-    """Return the facts in place of which strong rules insist on another answer, where there should be one only: either
+    """Return the facts for which strong rules predict another answer, where there should be one only: either
     the fact or the answer is wrong, unless both are true. Rules for the fact itself must be weaker.
     """
     if suspicion.supported is None:

@@ -164,8 +164,8 @@ class Wording:
         if not rule.length:
             return _sentence([*head])
         parts: list[Word] = [Word("If ")]
-        for place, part in enumerate(rule.parts):
-            parts += [*([Word(" and ")] if place else []), *self._part(part, letters)]
+        for number, part in enumerate(rule.parts):
+            parts += [*([Word(" and ")] if number else []), *self._part(part, letters)]
         return _sentence([*parts, Word(", then "), *head])
 
     def _short_rule(self, rule: Rule) -> Words | None:
@@ -271,8 +271,10 @@ def _names_of(label: str, names: Names) -> tuple[str, str, str, str]:
     if len(steps) == 1:
         return last, f"{kind} {last}".strip(), label, label
     before = steps[0][-1]
-    name = last if last == before else f"{last} ({before})"
-    return last, name, f"{kind}: {name}", f"{last} ({before}, {steps[-1][-2] if len(steps[-1]) > 1 else kind})"
+    name, longer = (
+        (last, f"{last} ({kind})") if last == before else (f"{last} ({before})", f"{last} ({kind}: {before})")
+    )
+    return last, name, longer, f"{last} ({before}, {steps[-1][-2] if len(steps[-1]) > 1 else kind})"
 
 
 def _spoken(word: str) -> str:
