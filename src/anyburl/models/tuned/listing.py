@@ -22,7 +22,7 @@ from anyburl.data.table import Ids, TripleTable, find_keys
 from anyburl.graph.build import neighbours
 from anyburl.graph.stored import graph_of
 from anyburl.models.tuned.fallback import Fallback
-from anyburl.models.tuned.observations import Floats, Lists, find_answers, lists_of, rows_of
+from anyburl.models.tuned.observations import TOP_K, Floats, Lists, find_answers, lists_of, rows_of
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.queries import Ranks, joins_unconnected, make_queries, take_queries, target_ranks
 from anyburl.ranking.ranker import Progress, Ranker, ReadyRules, make_ranker
@@ -243,7 +243,6 @@ def _texts(table: pl.DataFrame, name: str, source: str) -> pl.Series:
     return column.cast(pl.String)
 
 
-TOP_K = 100  # candidates of the rules that the model reorders; others stay behind them
 SHORT = 50  # lists with fewer candidates are filled with those that fit without a rule
 MOST_SCORES = 1 << 26  # of all entities, held in memory at a time
 QUESTIONS_AT_A_TIME = 1024  # whose features are held in memory

@@ -17,6 +17,7 @@ from anyburl.ranking.ranker import ReadyRules
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import KINDS, TYPE_OF_END
 
+TOP_K = 100  # candidates of the rules that the model reorders; others stay behind them
 LONGEST_GROUP = 5
 Floats = NDArray[np.float32]
 
