@@ -129,7 +129,7 @@ class Column:
         return self.holds in IDENTITY
 
     @property
-    def is_said(self) -> bool:
+    def is_written(self) -> bool:
         """Whether the column is part of what the rule says, or of how that is written."""
         return self.is_identity or self.holds is Holds.VALUE_KIND
 
