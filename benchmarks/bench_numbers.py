@@ -43,7 +43,6 @@ N_PLANTED = 20
 N_ATTRIBUTES = 5
 SEEDS = (1, 2, 3)
 WAYS = ("max", "tuned")
-MOST_SECONDS = 120.0  # for the conditions of a data set
 
 
 def planted(n_triples: int, seed: int) -> tuple[Dataset, list[tuple[str, str, float, float]]]:
@@ -190,9 +189,9 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
         return
     with tempfile.TemporaryDirectory() as scratch:
         dataset = opened(name, Path(scratch), chosen.folder)
-        took, found = conditions(dataset, MOST_SECONDS)
+        took, found = conditions(dataset, chosen.most_seconds)
         if "best" not in results:
-            _, by_chance = conditions(shuffled(dataset, 1), MOST_SECONDS)
+            _, by_chance = conditions(shuffled(dataset, 1), chosen.most_seconds)
             results |= {
                 "seconds": round(took, 1),
                 "attributes": len(dataset.attributes),
@@ -204,9 +203,9 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
         for seed in dict.fromkeys(seed for seed, _ in missing):
             rules = anyburl.learn(dataset, seconds=chosen.seconds, seed=seed, keep="all", conditions=False)
             binary = rules.take(rules.is_binary)
-            took, compared_ends = conditions(dataset, MOST_SECONDS, binary)
+            took, compared_ends = conditions(dataset, chosen.most_seconds, binary)
             if "best_comparisons" not in results:
-                _, by_chance = conditions(shuffled(dataset, 1), MOST_SECONDS, binary)
+                _, by_chance = conditions(shuffled(dataset, 1), chosen.most_seconds, binary)
                 results |= {
                     "seconds_of_comparisons": round(took, 1),
                     "comparisons": len(compared_ends),
@@ -324,6 +323,7 @@ def main() -> None:
     parser.add_argument("what", choices=("planted", "ranks", "plain"))
     parser.add_argument("data", nargs="*")
     parser.add_argument("--seconds", type=float, default=20, help="for learning rules without conditions, each seed")
+    parser.add_argument("--most-seconds", type=float, default=120, help="for the conditions, and for the comparisons")
     parser.add_argument("--split", default="test")
     parser.add_argument("--sample", type=int, help="rank this many triples of the split, drawn at random")
     parser.add_argument("--paths", type=int, default=20_000, help="of learning without attributes")
