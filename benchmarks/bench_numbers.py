@@ -182,9 +182,11 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
     results: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
     if results.get("of") != (of := {"rule_seconds": chosen.seconds, "split": chosen.split, "sample": chosen.sample}):
         results = {"of": of}
+    words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
+    command = " ".join(["python benchmarks/bench_numbers.py", *words])
     known = results.get("mrr", {})
     missing = [(seed, way) for seed in SEEDS for way in chosen.ways if way not in known.get(str(seed), {})]
-    if not missing:
+    if not missing and "best" in results:
         print(f"{path.name} has all seeds already; delete it to measure again")
         return
     with tempfile.TemporaryDirectory() as scratch:
@@ -200,6 +202,7 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
                 "shuffled": len(by_chance),
                 "best": best_of(found),
             }
+            save(path.stem, results, command, quiet=True)
         for seed in dict.fromkeys(seed for seed, _ in missing):
             rules = anyburl.learn(dataset, seconds=chosen.seconds, seed=seed, keep="all", conditions=False)
             binary = rules.take(rules.is_binary)
@@ -217,7 +220,7 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
                 figures = compared(dataset, rules, whole, chosen, aggregation=way, seed=seed)
                 results.setdefault("mrr", {}).setdefault(str(seed), {})[way] = {"rules": len(rules), **figures}
                 results["peak_memory_mb"] = peak_memory_mb()
-                save(path.stem, results, f"python benchmarks/bench_numbers.py ranks {Path(name).name}", quiet=True)
+                save(path.stem, results, command, quiet=True)
                 print(name, seed, way, figures, flush=True)
 
 
@@ -329,7 +332,7 @@ def main() -> None:
     parser.add_argument("--paths", type=int, default=20_000, help="of learning without attributes")
     parser.add_argument("--rounds", type=int, default=3, help="likewise")
     parser.add_argument("--times", type=int, default=1, help="that it is repeated in a process; likewise")
-    parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS, help="aggregations")
+    parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS, help="aggregations; none for conditions only")
     parser.add_argument("--folder", type=Path, help="of debian, if the shared tool has written it already")
     chosen = parser.parse_args()
     if chosen.what == "ranks":
