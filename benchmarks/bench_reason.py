@@ -2,6 +2,7 @@
 
 python benchmarks/bench_reason.py prepare RUN [BEFORE]    learn nothing: prepare a run folder, then measure
 python benchmarks/bench_reason.py rank NAME RULES [BEFORE]    rank NAME's test split with a file or folder of rules
+python benchmarks/bench_reason.py many RUN [BEFORE]    the best answers to 2,000 questions of the test split at a time
 
 BEFORE is the Python of another environment with an older anyburl: what it can do as well is measured in turns with this
 one, so that both have the same machine. Each measurement is repeated; all values are kept.
@@ -63,7 +64,7 @@ print(json.dumps({"open_seconds": opened, "question_ms": 1000 * statistics.media
 """
 
 MANY = """
-import json, sys, time
+import hashlib, json, sys, time
 import anyburl, polars as pl
 reasoner, top = anyburl.Reasoner.open(sys.argv[1]), int(sys.argv[2])
 test = reasoner.dataset.test.to_polars()
@@ -71,13 +72,17 @@ nothing = pl.lit(None, pl.String)
 queries = pl.concat([test.select("subject", "relation", object=nothing), test.select(nothing.alias("subject"),
     "relation", "object")]).unique(maintain_order=True).sample(int(sys.argv[3]), seed=1, shuffle=True)
 reasoner.predict(queries.head(64), top=top)
-found = []
+found, spent = [], []
 for _ in range(3):
-    started = time.perf_counter()
-    rows = sum(frame.height for frame in reasoner.predict_frames(queries, top=top))
+    started, used = time.perf_counter(), time.process_time()
+    frames = list(reasoner.predict_frames(queries, top=top))
     found.append(time.perf_counter() - started)
-print(json.dumps({"queries": queries.height, "top": top, "answers": rows, "seconds": found,
-    "answers_per_second": [round(rows / seconds) for seconds in found]}))
+    spent.append(time.process_time() - used)
+answers = pl.concat(frames)
+print(json.dumps({"queries": queries.height, "top": top, "answers": answers.height, "seconds": found,
+    "processor_seconds": spent, "questions_per_second": [round(queries.height / seconds) for seconds in found],
+    "answers_per_second": [round(answers.height / seconds) for seconds in found],
+    "digest": hashlib.blake2b(answers.write_csv().encode(), digest_size=8).hexdigest()}))
 """
 
 
@@ -145,6 +150,16 @@ def ranked(name: str, rules: str, before: str | None) -> dict[str, Any]:
     return found
 
 
+def many(run: Path, before: str | None) -> dict[str, list[Any]]:
+    """Ask 2,000 questions for their best 10 and 100 answers, in turns with an older version."""
+    found: dict[str, list[Any]] = {"now": [], "before": []}
+    for top in (10, 100):
+        for label, python in (("before", before), ("now", sys.executable)):
+            if python:
+                found[label].append(run_script(python, MANY, run, top, 2000))
+    return found
+
+
 def main() -> None:
     """Run what the command line asks for."""
     if len(sys.argv) < 3:
@@ -153,6 +168,9 @@ def main() -> None:
     if kind == "prepare":
         run, before = Path(words[0]), words[1] if len(words) > 1 else None
         save(f"reason-{run.name}", prepared(run, before), f"python benchmarks/bench_reason.py prepare {run.name}")
+    elif kind == "many":
+        run, before = Path(words[0]), words[1] if len(words) > 1 else None
+        save(f"reason-many-{run.name}", many(run, before), f"python benchmarks/bench_reason.py many {run.name}")
     else:
         name, rules, before = words[0], words[1], words[2] if len(words) > 2 else None
         kept = "peers" if rules == "peers" else Path(rules).name

@@ -14,7 +14,7 @@ from anyburl.learning.options import FILTERS, STEPS, TemporalOptions
 from anyburl.temporal.answering import Answerer, Directed, index_cells, index_history
 from anyburl.temporal.clock import Clock
 from anyburl.temporal.counting import RuleCounter
-from anyburl.temporal.evaluation import Protocol, split_questions
+from anyburl.temporal.evaluation import EvaluationProtocol, split_questions
 from anyburl.temporal.explanation import evidence_for
 from anyburl.temporal.facts import TemporalDataset, TemporalFacts
 from anyburl.temporal.kernel_bodies import N_CELLS, N_FREQUENCY
@@ -184,7 +184,7 @@ def test_ranks_follow_from_the_evidence_for_each_candidate(train: Any, test: Any
     rules = TemporalLearner(dataset, OPTIONS).learn()
     facts = Directed([dataset.train, dataset.test], N_ENTITIES, N_RELATIONS)
     answerer = Answerer(index_history(facts), index_cells(), rules.tables(), rules.weights, 1)
-    questions, places = split_questions(dataset, facts, Protocol("test", steps, kind))
+    questions, places = split_questions(dataset, facts, EvaluationProtocol("test", steps, kind))
     both = plain.directed([*train, *later], N_RELATIONS)
     parts = list(answerer.answer(questions))
     better, equal = (np.concatenate([getattr(part, name) for part in parts])[places] for name in ("better", "equal"))
@@ -235,7 +235,7 @@ def test_no_question_reads_the_future() -> None:
         dataset = dataset_of(train, test)
         facts = Directed([dataset.train, dataset.test], N_ENTITIES, N_RELATIONS)
         answerer = Answerer(index_history(facts), index_cells(), rules.tables(), rules.weights, 1)
-        questions, _ = split_questions(dataset, facts, Protocol("test", steps, "raw"))
+        questions, _ = split_questions(dataset, facts, EvaluationProtocol("test", steps, "raw"))
         pairs = [(x, h) for x in range(N_ENTITIES) for h in range(2 * N_RELATIONS)]
         n = len(pairs)
         now = np.full(n, moment if steps == "single" else 20, np.int64)

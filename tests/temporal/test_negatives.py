@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl.base.errors import DataError, OptionError
-from anyburl.temporal.evaluation import Protocol, ranked_parts, split_questions
+from anyburl.temporal.evaluation import EvaluationProtocol, ranked_parts, split_questions
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
 from anyburl.temporal.learner import learn_temporal
 from anyburl.temporal.reasoner import TemporalReasoner
@@ -50,7 +50,7 @@ def scores(reasoner: TemporalReasoner) -> list[dict[str, float]]:
     """The score of every entity for each question of `questions_of`; what is not listed has none."""
     dataset = reasoner.dataset
     n, labels = dataset.vocabulary.n_entities, dataset.vocabulary.entities.to_list()
-    questions, places = split_questions(dataset, reasoner.facts, Protocol(filter="raw"))
+    questions, places = split_questions(dataset, reasoner.facts, EvaluationProtocol(filter="raw"))
     found: list[dict[str, float]] = []
     for part in ranked_parts(reasoner.answerer, questions, reasoner.model, n):
         for i, size in enumerate(part.sizes.tolist()):

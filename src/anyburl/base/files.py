@@ -1,7 +1,4 @@
-"""Opens regular files, reads their start or their lines, or says why not; and system locks.
-
-The system releases a lock when its process ends, for whatever reason.
-"""
+"""Opens regular files, reads their start or their lines, or says why not; system locks, released when we end."""
 
 from __future__ import annotations
 

@@ -1,14 +1,10 @@
-"""`--log-json`: the events of a long command, as JSON lines that a program can follow.
+"""`--log-json`: the events of a long command as JSON lines; and what a command says when memory or files run out.
 
 Every line has `event` (start, progress, snapshot, saved, note, warning, error, end), `time` (UTC), `elapsed` (seconds
-since the start) and `memory_mb`, plus what belongs to the event.
+since the start) and `memory_mb`, plus what belongs to the event. A warning comes before memory runs out.
 
-Whether the system has run out of memory or of file descriptors: libraries word it in ways of their own.
-
-Some say nothing at all: Polars, if it cannot be loaded, is imported without half of its names. So the reason of any
-unexpected error is want of memory where next to nothing is left of it.
-
-How much memory this process holds, and a warning before it runs out.
+Libraries report a lack of memory or of file descriptors in their own ways, or not at all: Polars, if it cannot be
+loaded, is imported without half of its names. So any unexpected error is put down to memory where next to none is left.
 """
 
 from __future__ import annotations

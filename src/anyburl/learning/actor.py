@@ -1,8 +1,7 @@
-"""What runs on one core of a Ray cluster: a worker with its own share of the bodies, and the messages it exchanges.
+"""The work of one core of a Ray cluster: a worker with its own share of the bodies, and the messages it exchanges.
 
-Sends rules from a worker during a span, a parcel at a time, in few bytes.
-
-A body gives many rules in a row, so most columns hold long runs of one number; the others hold small numbers.
+Rules are sent during a span, a parcel at a time, in few bytes: a body gives many rules in a row, so most columns hold
+long runs of one number, and the others hold small numbers.
 """
 
 from __future__ import annotations

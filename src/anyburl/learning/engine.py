@@ -1,8 +1,6 @@
-"""The engine protocol: run one time span on some cores.
+"""The engine protocol: run one time span on some cores; and what every worker reads: the graph, options and heads.
 
-The relations to learn rules for.
-
-What every worker of a run reads: flat, frozen arrays that threads and an object store can share.
+The arrays are flat and frozen, so threads and an object store can share them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The anytime loop: in each span, allocate cores, find rules and take stock.
-
-Engines by name.
-"""
+"""The anytime loop: in each span, allocate cores, find rules and take stock; engines are made by their names."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Policies: which profile each core works on in the next time span (paper, sections 3.2 and 3.3).
+"""Policies give each core a profile for the next span (paper, sections 3.2 and 3.3); rewards are what they follow.
 
-What happened in each time span, by profile: the basis of policies, traces and displays.
-
-Rewards: what a set of new rules is worth (paper, section 3.3).
+A policy reads what happened in earlier spans, by profile (`SpanRecord`), as traces and displays do. A reward is what a
+set of new rules is worth (paper, section 3.3).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`read_progress`: the progress of a run, read from its folder, even while another process is learning.
 
-Estimates from the last spans how much of each profile a run has seen, and what more time would bring.
+From the last spans it estimates how much of each profile a run has seen, and what more time would bring.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The run folder of a learning run, consistent at every moment.
+"""The run folder of a learning run, consistent at every moment, with one writer at a time.
 
 `anyburl.rules.run_folder` documents its contents and reads its rules.
-
-Ensures that a run folder has one writer: two would overwrite each other's parts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Where the bodies of a profile come from: sampled paths first, then a sweep through the rest.
 
-Which worker harvests which bodies: workers that share nothing divide them by a hash of their keys, the shard.
-
-With seconds, every worker owns some of the shards. With a path budget, shards are handed out while a span runs.
+Workers that share nothing divide bodies by a hash of their keys, the shard. With seconds, every worker owns some of the
+shards. With a path budget, shards are handed out while a span runs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Turns ranks into metrics.
+"""`Metrics`: what ranks amount to, shown in notebooks, and kept with a run as lines of `metrics.jsonl`.
 
-Metrics for notebooks.
-
-Metrics kept with a run: one line of `metrics.jsonl` per evaluation of its rules or of a snapshot.
+A run has a line for each evaluation of its rules or of a snapshot.
 """
 
 from __future__ import annotations
@@ -80,17 +78,19 @@ def mrr_lower_bound(ranks: NDArray[np.float64], k: int) -> float:
 
 
 def bootstrap_interval(ranks: NDArray[np.float64], seed: int = 0) -> dict[str, tuple[float, float]]:
-    """Return 95 % intervals of hits@k and MRR, by resampling test triples (both queries of a triple stay together)."""
+    """Return 95 % intervals of hits@k and MRR, by resampling test triples (both queries of a triple stay together).
+
+    How often each triple is drawn, times its values: to gather the drawn values takes five times as long.
+    """
     n_triples = len(ranks) // 2
     if not n_triples:
         return {}
     values = {**{f"hits@{k}": (ranks <= k).astype(np.float64) for k in HITS}, "mrr": 1 / ranks}
     per_triple = np.column_stack([(value[:n_triples] + value[n_triples:]) / 2 for value in values.values()])
     rng = np.random.default_rng(seed)
-    means = np.array(
-        [per_triple[rng.integers(n_triples, size=n_triples)].mean(axis=0) for _ in range(BOOTSTRAP_ROUNDS)]
-    )
-    bounds = np.percentile(means, [2.5, 97.5], axis=0)
+    draws = (rng.integers(n_triples, size=n_triples) for _ in range(BOOTSTRAP_ROUNDS))
+    totals = np.array([np.bincount(drawn, minlength=n_triples).astype(np.float64) @ per_triple for drawn in draws])
+    bounds = np.percentile(totals / n_triples, [2.5, 97.5], axis=0)
     return {name: (float(low), float(high)) for name, (low, high) in zip(values, bounds.T, strict=True)}
 
 

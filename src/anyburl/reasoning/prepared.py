@@ -11,7 +11,7 @@ What is stale or damaged is noticed and never used. Times, sizes and samples of 
 differ, as in a folder that was copied, whole contents are. The samples tell files of other rules or other data that
 happen to have the same size and time.
 
-Rules of one graph applied to another: which carry over, and their tuned model.
+Rules can be prepared for another graph than their own: those that carry over, and their tuned model.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ files, run folders, prepared runs and tables of rules loop over `COLUMNS`: a new
 and whatever computes it. Ids and counts are checked here, when rules are made, because kernels use them unchecked. The
 checks take a few passes over each column, about 10 ms for a million rules.
 
-The formulas of confidence and other measures, from the counts of rules.
+Confidence and other measures are computed here as well, from the counts of rules.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ class TemporalMetrics:
 
 
 @dataclass(frozen=True)
-class Protocol:
+class EvaluationProtocol:
     """How a split is evaluated."""
 
     split: str = "test"
@@ -188,7 +188,7 @@ class Protocol:
 
 
 def split_questions(
-    dataset: TemporalDataset, facts: Directed, protocol: Protocol, rows: slice = slice(None)
+    dataset: TemporalDataset, facts: Directed, protocol: EvaluationProtocol, rows: slice = slice(None)
 ) -> tuple[QuestionArrays, Ints]:
     """Return both questions of the facts of a split, or of some `rows`, and where the answer of each stands in them.
 
@@ -202,7 +202,7 @@ def split_questions(
 
 
 def _both_questions(
-    dataset: TemporalDataset, protocol: Protocol, rows: slice = slice(None)
+    dataset: TemporalDataset, protocol: EvaluationProtocol, rows: slice = slice(None)
 ) -> tuple[QuestionArrays, Ints, tuple[Ints, Ints, Ints]]:
     """Return questions that exclude nothing, places of answers, and the questions' entities, relations and moments."""
     split = dataset.split(protocol.split)
@@ -293,7 +293,7 @@ def evaluate_temporal(
     candidates: int,
     dataset: TemporalDataset,
     facts: Directed,
-    protocol: Protocol,
+    protocol: EvaluationProtocol,
     aggregation: str,
     n_rules: int,
     progress: Progress | None = None,
@@ -351,7 +351,7 @@ def temporal_ranking_frames(
     candidates: int,
     dataset: TemporalDataset,
     facts: Directed,
-    protocol: Protocol,
+    protocol: EvaluationProtocol,
     top_k: int,
     progress: Progress | None = None,
 ) -> Iterator[pl.DataFrame]:

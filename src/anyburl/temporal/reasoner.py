@@ -23,9 +23,9 @@ from anyburl.reasoning.evaluation import write_ranking_frames
 from anyburl.temporal.answering import Answerer, Directed, index_cells, index_history, make_questions
 from anyburl.temporal.evaluation import (
     RANKING_SCHEMA,
+    EvaluationProtocol,
     Negatives,
     Progress,
-    Protocol,
     TemporalMetrics,
     evaluate_temporal,
     known_at_moments,
@@ -251,7 +251,7 @@ class TemporalReasoner:
             self.rules.options.candidates,
             self.dataset,
             self.facts,
-            Protocol(split, steps, filter, ties, given),
+            EvaluationProtocol(split, steps, filter, ties, given),
             self.aggregation,
             len(self.rules),
             progress,
@@ -267,7 +267,7 @@ class TemporalReasoner:
         top_k: int = 10,
     ) -> pl.DataFrame:
         """Return the `top_k` best candidates of both questions of every fact of a split, and the rank of its answer."""
-        return pl.concat(list(self._rankings(Protocol(split, steps, filter, ties), top_k)))
+        return pl.concat(list(self._rankings(EvaluationProtocol(split, steps, filter, ties), top_k)))
 
     def save_rankings(
         self,
@@ -286,10 +286,12 @@ class TemporalReasoner:
         `progress` is called with the number of facts ranked.
         """
         write_ranking_frames(
-            path, RANKING_SCHEMA, self._rankings(Protocol(split, steps, filter, ties), top_k, progress)
+            path, RANKING_SCHEMA, self._rankings(EvaluationProtocol(split, steps, filter, ties), top_k, progress)
         )
 
-    def _rankings(self, protocol: Protocol, top_k: int, progress: Progress | None = None) -> Iterator[pl.DataFrame]:
+    def _rankings(
+        self, protocol: EvaluationProtocol, top_k: int, progress: Progress | None = None
+    ) -> Iterator[pl.DataFrame]:
         """Return what `rank` returns in frames, in bounded memory."""
         return temporal_ranking_frames(
             self.answerer,

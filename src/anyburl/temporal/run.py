@@ -42,7 +42,7 @@ from anyburl.rules.run_folder import (
     write_vocabulary,
 )
 from anyburl.temporal.clock import Clock
-from anyburl.temporal.evaluation import Protocol, ranked_parts, split_questions
+from anyburl.temporal.evaluation import EvaluationProtocol, ranked_parts, split_questions
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
 from anyburl.temporal.kernel_bodies import N_CELLS, N_FADES, N_RECENCY, ConstantArrays, HopArrays
 from anyburl.temporal.learner import is_answer
@@ -140,7 +140,7 @@ def calibration_error(chances: Floats, right: NDArray[np.bool_]) -> tuple[float,
 
 def scored_candidates(reasoner: Any, split: str) -> tuple[Floats, NDArray[np.bool_], NDArray[np.int64]]:
     """Return what scores say of the best candidates of all questions of a split, which are right, and their places."""
-    questions, _ = split_questions(reasoner.dataset, reasoner.facts, Protocol(split, filter="raw"))
+    questions, _ = split_questions(reasoner.dataset, reasoner.facts, EvaluationProtocol(split, filter="raw"))
     scores, right, places = [], [], []
     for part in ranked_parts(reasoner.answerer, questions, reasoner.model, reasoner.rules.options.candidates):
         used = part.rows()

@@ -13,11 +13,19 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import RunError
 from anyburl.base.machine import map_in_threads
-from anyburl.models.tuned.kernel import ForestArrays, fill_choice, fill_pairs, score_rows
+from anyburl.models.tuned.kernel import (
+    MOST_LEAVES,
+    TOGETHER,
+    ComparisonArrays,
+    ForestArrays,
+    fill_choice,
+    fill_pairs,
+    score_rows,
+)
 
 MANY_LISTS = 6_000  # with fewer, every candidate is used
 ALL_OF = 10  # candidates at the head of a list are used; of the others a share, which counts for all
-SHARE_OF_OTHERS = 0.2  # of many lists
+SHARE_OF_OTHERS = 0.1  # of many lists
 
 Objective = Callable[[NDArray[np.float64], Any], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
@@ -96,7 +104,6 @@ FEW_ROUNDS = 60
 OPENMP = "where OpenMP is missing, install libgomp1 (Debian, Ubuntu), libgomp (Fedora) or, by Homebrew, libomp"
 ROWS_OF_A_THREAD = 1_000_000  # with fewer, LightGBM's threads wait for each other longer than they work
 ROWS_AT_A_TIME = 10_000
-ROWS_TOGETHER = 32  # that go down a tree side by side
 
 
 @dataclass(frozen=True)
@@ -111,16 +118,20 @@ class TunedModel:
         """The least number of columns of rows."""
         return int(self.forest.columns.max(initial=-1)) + 1
 
+    @cached_property
+    def _comparisons(self) -> ComparisonArrays:
+        return to_comparisons(self.forest)
+
     def scores(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return a score for each row."""
         if rows.shape[1] < self.n_columns:
             raise RunError(f"the tuned model was trained on {self.n_columns} columns, got {rows.shape[1]}: tune again")
-        scores, rows = np.empty(len(rows)), np.ascontiguousarray(rows, np.float32)
+        trees, scores, rows = self._comparisons, np.empty(len(rows)), np.ascontiguousarray(rows, np.float32)
         starts = range(0, len(rows), ROWS_AT_A_TIME)
 
         def score(start: int) -> None:
-            nodes = np.empty(ROWS_TOGETHER, np.int64)
-            score_rows(self.forest, rows, start, min(start + ROWS_AT_A_TIME, len(rows)), nodes, scores)
+            values, possible = np.zeros(TOGETHER, np.float32), np.empty((len(trees.leaves), TOGETHER), np.uint32)
+            score_rows(trees, rows, start, min(start + ROWS_AT_A_TIME, len(rows)), values, possible, scores)
 
         map_in_threads(score, starts, self.threads)
         return scores
@@ -210,4 +221,41 @@ def to_forest(booster: Any) -> ForestArrays:
         np.array(thresholds, np.float64),
         np.column_stack(children).astype(np.int32).ravel(),
         np.array(leaves, np.float64),
+    )
+
+
+def to_comparisons(forest: ForestArrays) -> ComparisonArrays:
+    """Return trees with at most MOST_LEAVES leaves as lists of comparisons."""
+    comparisons: list[tuple[int, float, int, int]] = []
+    leaves = np.zeros((len(forest.roots), MOST_LEAVES))
+
+    def add(tree: int, link: int, n_before: int) -> int:
+        """Add what is below a link, after some leaves; return how many leaves there are then."""
+        if link < 0:
+            leaves[tree, n_before] = forest.leaves[-1 - link]
+            return n_before + 1
+        left, right = forest.children[2 * link : 2 * link + 2].tolist()
+        n_left = add(tree, left, n_before)
+        ruled_out = (1 << n_left) - (1 << n_before)
+        comparisons.append((int(forest.columns[link]), float(forest.thresholds[link]), tree, ~ruled_out & 0xFFFFFFFF))
+        return add(tree, right, n_left)
+
+    for tree, root in enumerate(forest.roots.tolist()):
+        add(tree, root, 0)
+    comparisons.sort()
+    columns, exact, trees, kept = (
+        np.array([comparison[i] for comparison in comparisons], dtype)
+        for i, dtype in enumerate((np.int64, np.float64, np.int32, np.uint32))
+    )
+    with np.errstate(over="ignore"):
+        thresholds = exact.astype(np.float32)
+    too_high = thresholds > exact  # a number of 32 bits is above a threshold if it is above the next lower one
+    thresholds[too_high] = np.nextafter(thresholds[too_high], np.float32(-np.inf))
+    n_columns = int(columns.max(initial=-1)) + 1
+    return ComparisonArrays(
+        np.searchsorted(columns, np.arange(n_columns + 1)).astype(np.int64),
+        thresholds,
+        trees,
+        kept,
+        leaves,
     )

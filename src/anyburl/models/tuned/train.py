@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anyburl.base.machine import map_in_threads
 from anyburl.base.writing import KeptKey, StoredValues, damaged, load_kept, save_kept
 from anyburl.data.dataset import Dataset
-from anyburl.models.tuned.kernel import ForestArrays
+from anyburl.models.tuned.kernel import MOST_LEAVES, ForestArrays
 from anyburl.models.tuned.listing import (
     ENOUGH_QUESTIONS,
     HeldOutQuestions,
@@ -211,6 +211,11 @@ def checked_forest(forest: ForestArrays) -> ForestArrays:
     parents = np.repeat(np.arange(n_nodes), 2)
     _check_links(forest.roots, np.full(len(forest.roots), -1), forest)
     _check_links(forest.children, parents, forest)
+    n_leaves = np.ones(n_nodes + 1)  # below each node; the last stands for a leaf
+    for node in range(n_nodes - 1, -1, -1):
+        n_leaves[node] = n_leaves[np.maximum(forest.children[2 * node : 2 * node + 2], -1)].sum()
+    if n_leaves[np.maximum(forest.roots, -1)].max(initial=0) > MOST_LEAVES or np.isnan(forest.thresholds).any():
+        raise ValueError(f"its trees have more than {MOST_LEAVES} leaves or compare with no number")
     return forest
 
 
@@ -222,7 +227,7 @@ def _check_links(links: NDArray[np.int32], after: NDArray[np.int64], forest: For
 
 
 TUNED = "tuned"  # the folder in a run folder
-FORMAT = 9
+FORMAT = 10
 
 
 def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:

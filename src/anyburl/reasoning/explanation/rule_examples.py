@@ -5,7 +5,7 @@ completeness assumption judges to be wrong: train states other facts of the head
 the same object, whichever is the more functional direction of the relation). What remains is *new*: predictions that
 train does not state and nothing speaks against, those that valid or test state among them.
 
-The facts that make a rule predict a triple.
+Groundings are the facts that make a rule predict a triple (`find_groundings`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`examine`: all checks on one data set.
-
-Compile the kernels of an examination before its clock starts.
-"""
+"""`examine`: all checks on one data set, after their kernels were compiled."""
 
 from __future__ import annotations
 

@@ -1,12 +1,6 @@
-"""A finding: a sentence, a count, and examples in columns.
+"""`Report` and its findings: each a sentence, a count and examples in columns, for the terminal and as an HTML page.
 
-The facts of a data set, in the form that checks use.
-
-Findings for the terminal.
-
-Findings as a self-contained HTML page, without scripts or fonts.
-
-`Report`: what an examination found.
+`DatasetFacts` holds the facts of a data set in the form that checks use. The page has no scripts or fonts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Facts to check by hand, the most suspicious first, and those whose subject or object does not fit.
 
-How suspicious each fact of train is.
-
 Suspicion is the logarithm of wrong : right: how much likelier what speaks for and against a fact is if one end of it
 was drawn at random than if it is like the other facts of its relation. It adds up what the strongest rule behind a fact
 says (or that there is none), how well subject and object fit, and whether the fact breaks a functional relation.
