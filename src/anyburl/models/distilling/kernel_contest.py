@@ -118,15 +118,13 @@ def list_entries(
 def list_contests(
     known: KnownArrays,
     first: int,
-    last: int,
     most: int,
     space: KnownSpace,
     entries: EntryArrays,
-    first_target: int,
     out: ContestArrays,
     n_written: int,
 ) -> tuple[int, int, int]:
-    """Write the contests of the targets of the queries from `first` to before `last`; the first is `first_target`.
+    """Write the contests of the targets of the queries from `first` on.
 
     An index with numbers of scores is used. Where `entries.own` is empty, all rules are listed; else down to the
     lowest of as many rules of the target, fewer where these were more than `most` entries.
@@ -135,7 +133,7 @@ def list_contests(
     need, and the entries written: stops where there is too little room for either.
     """
     queries, candidates, firings = known.queries, space.workspace.candidates, space.workspace.firings
-    for q in range(first, last):
+    for q in range(first, len(queries.entities)):
         n, n_listed, query = fire_known(known, q, False, space.workspace)
         if n > len(firings.candidates):
             return q, n, n_written
@@ -162,6 +160,6 @@ def list_contests(
                 out.rules[n_written], out.candidates[n_written] = entries.rules[e], entries.candidates[e]
                 out.scores[n_written] = entries.scores[e]
                 n_written += 1
-            out.offsets[i - first_target + 1] = n_entries
-            out.n_candidates[i - first_target] = n_candidates
-    return last, 0, n_written
+            out.offsets[i + 1] = n_entries
+            out.n_candidates[i] = n_candidates
+    return len(queries.entities), 0, n_written

@@ -5,9 +5,10 @@ Facts of train were counted when their rules were; they are left out of these co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from anyburl.models.distilling.kernel_contest import ContestArrays, EntryArrays,
 from anyburl.models.distilling.kernel_weigh import WORTH_UNIT, WorthArrays
 from anyburl.ranking.arrays import QueryArrays, RuleIndex, Workspace, empty_candidates, empty_firings, empty_walk
 from anyburl.ranking.index import count_confidences, number_counts_of, to_scores, with_scores
-from anyburl.ranking.queries import joins_unconnected, make_queries
+from anyburl.ranking.queries import joins_unconnected, make_queries, take_queries
 from anyburl.ranking.ranker import LocalBackend, Ranker
 from anyburl.rules.combine import rule_keys
 
@@ -41,6 +42,12 @@ class KnownAnswers:
 
     def __len__(self) -> int:
         return len(self.queries.targets)
+
+    def parts(self, n_questions: int) -> Iterator[KnownAnswers]:
+        """Yield the questions, so many at a time."""
+        n = len(self.queries.entities)
+        for first in range(0, n, n_questions):
+            yield replace(self, queries=take_queries(self.queries, np.arange(first, min(first + n_questions, n))))
 
 
 @dataclass(frozen=True)
@@ -126,27 +133,23 @@ class Observer:
 
     def contests(self, known: Sequence[KnownAnswers], width: int, most: int) -> Contests:
         """Return the contests of known answers, down to the `width` best rules of each, with at most `most` entries."""
-        lister = self._lister()
-        parts: list[ContestArrays] = []
-        for some in known:
-            n_queries = len(some.queries.entities)
-            starts = range(0, n_queries, QUESTIONS_OF_A_PART)
-            work = partial(self._list, lister, some, QUESTIONS_OF_A_PART, width, most)
-            parts += self._backend.map(work, starts)
-        return Contests(parts, self._scale(lister))
+        numbered = self._numbered()
+        parts = chain.from_iterable(some.parts(QUESTIONS_OF_A_PART) for some in known)
+        work = partial(self._list, numbered, width, most)
+        return Contests(list(self._backend.map(work, parts)), self._scale(numbered))
 
     def worth(self, known: Sequence[KnownAnswers]) -> tuple[float, WorthArrays]:
         """Return the sum of the reciprocal ranks of known answers, and what each rule is worth to them: what taking it
         away loses. That is still in whole units. An answer that no rule predicts counts 0.
         """
-        lister = self._lister()
-        scale, total = self._scale(lister), 0
+        numbered = self._numbered()
+        scale = self._scale(numbered)
         spare: Spare[WorthArrays] = Spare(scale.new_worth, self._backend.threads)
         made: dict[int, WorthArrays] = {}
         kept = np.ones(len(self._ranker.rules), np.bool_)
 
-        def work(some: KnownAnswers, first: int) -> int:
-            contests = self._list(lister, some, QUESTIONS_AT_A_TIME, 0, 0, first)
+        def work(some: KnownAnswers) -> int:
+            contests = self._list(numbered, 0, 0, some)
             worth = spare.take()
             try:
                 return scale.weigh(contests, kept, worth, is_exact=True)[0]
@@ -154,58 +157,42 @@ class Observer:
                 made[id(worth)] = worth
                 spare.put(worth)
 
-        for some in known:
-            starts = range(0, len(some.queries.entities), QUESTIONS_AT_A_TIME)
-            total += sum(self._backend.map(partial(work, some), starts))
+        parts = chain.from_iterable(some.parts(QUESTIONS_AT_A_TIME) for some in known)
+        total = sum(self._backend.map(work, parts))
         return total / WORTH_UNIT, add_worth(list(made.values()), scale.new_worth)
 
-    def _lister(self) -> _Lister:
+    def _numbered(self) -> _NumberedScores:
         """Return the index and the left-out scores with numbers for scores: as ordered, and half as large."""
         index, left_out = self._ranker.ready.index, self._left_out
         values = np.unique(np.concatenate([[0], index.scores, left_out.scores[left_out.scores >= 0]]))
         numbers = np.where(left_out.scores >= 0, np.searchsorted(values, left_out.scores), -1)
-        return _Lister(
+        return _NumberedScores(
             with_scores(index, np.searchsorted(values, index.scores)),
             LeftOutScores(numbers.astype(np.int64), left_out.codes),
             values,
         )
 
-    def _scale(self, lister: _Lister) -> Scale:
-        return Scale(len(self._ranker.rules), self._protocol, lister.values, self._backend.threads)
+    def _scale(self, numbered: _NumberedScores) -> Scale:
+        return Scale(len(self._ranker.rules), self._protocol, numbered.values, self._backend.threads)
 
-    def _list(
-        self, lister: _Lister, known: KnownAnswers, n_queries: int, width: int, most: int, first: int
-    ) -> ContestArrays:
-        """Return the contests of `n_queries` questions from `first` on; of `width` 0, with all rules."""
+    def _list(self, numbered: _NumberedScores, width: int, most: int, known: KnownAnswers) -> ContestArrays:
+        """Return the contests of some questions, see `contests`; of `width` 0, with all rules."""
         queries, protocol = known.queries, self._protocol
         if protocol.least_binary > 0:
-            protocol = protocol._replace(least_binary=int(np.searchsorted(lister.values, protocol.least_binary)))
-        last = min(first + n_queries, len(queries.entities))
-        first_target = int(queries.target_offsets[first])
-        n_targets = int(queries.target_offsets[last]) - first_target
-        sizes, n_candidates = np.zeros(n_targets + 1, np.int64), np.zeros(n_targets, np.int32)
+            protocol = protocol._replace(least_binary=int(np.searchsorted(numbered.values, protocol.least_binary)))
+        sizes, n_candidates = np.zeros(len(known) + 1, np.int64), np.zeros(len(known), np.int32)
         chunks: list[list[NDArray[np.int32]]] = []
         room, n = FIRST_ROOM, 0
         chunk = [np.empty(room, np.int32) for _ in range(3)]
         fired = KnownArrays(
-            self._ranker.ready.graph, lister.numbered, queries, protocol, known.from_train, lister.left_out
+            self._ranker.ready.graph, numbered.rule_index, queries, protocol, known.from_train, numbered.left_out
         )
         space = self._spare.take()
-        entries = _new_entries(space, width)
+        entries, first, last = _new_entries(space, width), 0, len(queries.entities)
         try:
             while first < last:
-                before, written = first, n
-                first, needed, n = list_contests(
-                    fired,
-                    first,
-                    last,
-                    most or len(entries.rules),
-                    space,
-                    entries,
-                    first_target,
-                    ContestArrays(sizes, n_candidates, *chunk),
-                    n,
-                )
+                before, written, out = first, n, ContestArrays(sizes, n_candidates, *chunk)
+                first, needed, n = list_contests(fired, first, most or len(entries.rules), space, entries, out, n)
                 if needed:
                     space = self._new_space(2 * needed)
                     entries = _new_entries(space, width)
@@ -226,8 +213,10 @@ class Observer:
         return KnownSpace(workspace, np.zeros(n_rules, np.int64), np.zeros(1, np.int64))
 
 
-class _Lister(NamedTuple):
-    numbered: RuleIndex
+class _NumberedScores(NamedTuple):
+    """An index of rules and their left-out scores with numbers in place of scores; `values` are the scores."""
+
+    rule_index: RuleIndex
     left_out: LeftOutScores
     values: NDArray[np.int64]
 
