@@ -63,7 +63,7 @@ DISTILLING = "anyburl.distil(rules, data)"
 """What computes the measures of a set as a whole."""
 
 SMOOTHING = 5
-"""Of the confidence that rules are sorted by and that surprise is counted from."""
+"""Of the confidence that rules are sorted and compared by, and that surprise is counted from."""
 
 
 def surprise(support: Counts, predictions: Counts, base_rates: NDArray[np.float64]) -> NDArray[np.float32]:
