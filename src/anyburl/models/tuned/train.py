@@ -48,7 +48,7 @@ FEW_QUESTIONS = 500  # that the fixed aggregations are compared on, first
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
 LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")  # whose lists a model reorders
 FIXED = ("max", "noisy-or", *LISTERS)
-WEAK = 0.005  # confidence of B rules that may be passed over: on FB15k-237 they make half of all firings
+WEAK = 0.005  # confidence of rules that may be passed over: on FB15k-237 they make half of all firings
 MUCH = 0.25  # of the firings have to be theirs
 FEW_LOST = 0.02  # of the answers that rules predict: no more may be predicted by them alone
 
@@ -64,7 +64,7 @@ class Tuning:
     seconds: float
     stored: bool = False  # whether it was trained before, and kept
     by_fold: tuple[TunedModel, ...] = ()  # models that have not seen the questions of a fold, see `question_folds`
-    least_binary: float = 0.0  # confidence: B rules below it do not fire for the model
+    least_confidence: float = 0.0  # rules below it do not fire for the model
 
     def described(self) -> dict[str, object]:
         """Return the choice and the figures behind it as plain values."""
@@ -94,9 +94,9 @@ def tune(
     first = held_out[0]
     drawn = np.random.default_rng(seed).permutation(len(first.queries.entities))
     few = take_queries(first.queries, np.sort(drawn[:FEW_QUESTIONS]))
-    least = _least_binary(first.ranker, few)
+    least = _least_confidence(first.ranker, few)
     mrr = {
-        name: _mrr(first.ranker.with_aggregation(name, least_binary=least if name in LISTERS else 0.0), few)
+        name: _mrr(first.ranker.with_aggregation(name, least_confidence=least if name in LISTERS else 0.0), few)
         for name in FIXED
     }
     best, lister = (max(names, key=lambda name: mrr[name]) for names in (FIXED, LISTERS))
@@ -106,7 +106,7 @@ def tune(
             tuning.validation[name] = _mrr(first.ranker.with_aggregation(name), first.queries)
     best = max(tuning.validation, key=lambda name: tuning.validation[name])
     if best != "model":
-        tuning = replace(tuning, model=None, by_fold=(), aggregation=best, least_binary=0.0)
+        tuning = replace(tuning, model=None, by_fold=(), aggregation=best, least_confidence=0.0)
     return replace(tuning, seconds=time.perf_counter() - started)
 
 
@@ -119,21 +119,25 @@ def _mean(parts: Sequence[Ranks]) -> float:
     return float(np.concatenate([1 / ranks.realistic for ranks in parts]).mean())
 
 
-def _least_binary(ranker: Ranker, queries: QueryArrays) -> float:
-    """Return the confidence below which B rules do not fire: 0, unless they make much work for little."""
-    every, strong = (ranker.with_aggregation(LISTERS[0], least_binary=least).answer(queries) for least in (0.0, WEAK))
+def _least_confidence(ranker: Ranker, queries: QueryArrays) -> float:
+    """Return the confidence below which rules do not fire: 0, unless they make much work for little."""
+    every, strong = (
+        ranker.with_aggregation(LISTERS[0], least_confidence=least).answer(queries) for least in (0.0, WEAK)
+    )
     is_much = strong.n_firings.sum() <= (1 - MUCH) * every.n_firings.sum()
     loses_few = strong.fired.sum() >= (1 - FEW_LOST) * every.fired.sum()
     return WEAK if is_much and loses_few else 0.0
 
 
 def _train(
-    held_out: Sequence[HeldOutQuestions], lister: str, least_binary: float, seed: int, other: OtherModel | None
+    held_out: Sequence[HeldOutQuestions], lister: str, least_confidence: float, seed: int, other: OtherModel | None
 ) -> Tuning:
     """Train a model to reorder the candidates of `lister`; it is validated on the first questions."""
     threads = held_out[0].ranker.backend.threads
     listed = [
-        list_in_parts(some.ranker.with_aggregation(lister, least_binary=least_binary), some.queries, some.groups, other)
+        list_in_parts(
+            some.ranker.with_aggregation(lister, least_confidence=least_confidence), some.queries, some.groups, other
+        )
         for some in held_out
     ]
     parts, own = [part for some in listed for part in some], listed[0]
@@ -168,7 +172,7 @@ def _train(
         nothing,
         model=last,
         by_fold=tuple(of_folds),
-        least_binary=least_binary,
+        least_confidence=least_confidence,
     )
 
 
@@ -227,7 +231,7 @@ def _check_links(links: NDArray[np.int32], after: NDArray[np.int64], forest: For
 
 
 TUNED = "tuned"  # the folder in a run folder
-FORMAT = 10
+FORMAT = 11
 
 
 def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
@@ -248,7 +252,7 @@ def save_tuning(run: Path, tuning: Tuning, key: KeptKey) -> Path:
         "validation": tuning.validation,
         "questions": tuning.questions,
         "seconds": tuning.seconds,
-        "least_binary": tuning.least_binary,
+        "least_confidence": tuning.least_confidence,
         "models": len(models),
     }
     arrays = {f"{name}_{n}": array for n, model in enumerate(models) for name, array in model.forest._asdict().items()}
@@ -271,10 +275,10 @@ def load_tuning(run: Path, key: KeptKey, threads: int) -> Tuning | str:
         models = [TunedModel(forest, threads) for forest in forests]
         parse_aggregation(about["aggregation"])
         chosen = about["aggregation"], dict(about["validation"]), int(about["questions"]), float(about["seconds"])
-        least_binary = float(about["least_binary"])
-        if not 0 <= least_binary < 1:
-            raise ValueError(f"a least confidence of {least_binary}")
+        least_confidence = float(about["least_confidence"])
+        if not 0 <= least_confidence < 1:
+            raise ValueError(f"a least confidence of {least_confidence}")
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         return damaged(run / TUNED / key.name, error)
     model = models[0] if models else None
-    return Tuning(model, *chosen, stored=True, by_fold=tuple(models[1:]), least_binary=least_binary)
+    return Tuning(model, *chosen, stored=True, by_fold=tuple(models[1:]), least_confidence=least_confidence)
