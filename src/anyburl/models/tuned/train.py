@@ -20,6 +20,7 @@ from anyburl.data.dataset import Dataset
 from anyburl.models.tuned.kernel import MOST_LEAVES, ForestArrays
 from anyburl.models.tuned.listing import (
     ENOUGH_QUESTIONS,
+    TOP_K,
     HeldOutQuestions,
     OtherModel,
     held_out_questions,
@@ -50,7 +51,7 @@ LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:1
 FIXED = ("max", "noisy-or", *LISTERS)
 WEAK = 0.005  # confidence of rules that may be passed over: on FB15k-237 they make half of all firings
 MUCH = 0.25  # of the firings have to be theirs
-FEW_LOST = 0.02  # of the answers that rules predict: no more may be predicted by them alone
+FEW_LOST = 0.02  # of the answers that a model gets to see: no more may be listed because of them alone
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,11 @@ def _least_confidence(ranker: Ranker, queries: QueryArrays) -> float:
         ranker.with_aggregation(LISTERS[0], least_confidence=least).answer(queries) for least in (0.0, WEAK)
     )
     is_much = strong.n_firings.sum() <= (1 - MUCH) * every.n_firings.sum()
-    loses_few = strong.fired.sum() >= (1 - FEW_LOST) * every.fired.sum()
+    n_listed, n_listed_by_all = (
+        (target_ranks(queries, answers, ranker.graph.n_entities).realistic <= TOP_K).sum()
+        for answers in (strong, every)
+    )
+    loses_few = n_listed >= (1 - FEW_LOST) * n_listed_by_all
     return WEAK if is_much and loses_few else 0.0
 
 
