@@ -20,7 +20,6 @@ from anyburl.data.dataset import Dataset
 from anyburl.models.tuned.kernel import MOST_LEAVES, ForestArrays
 from anyburl.models.tuned.listing import (
     ENOUGH_QUESTIONS,
-    TOP_K,
     HeldOutQuestions,
     OtherModel,
     held_out_questions,
@@ -36,7 +35,7 @@ from anyburl.models.tuned.model import (
     require_lightgbm,
     share_of_others,
 )
-from anyburl.models.tuned.observations import Floats, folds_of_other_questions, question_folds, reorder, rerank
+from anyburl.models.tuned.observations import TOP_K, Floats, folds_of_other_questions, question_folds, reorder, rerank
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import Ranks, take_queries, target_ranks
