@@ -45,14 +45,14 @@ def test_keys_are_those_of_the_kernels_and_of_the_reference(case: Case, name: st
 @pytest.mark.kernel
 @settings(max_examples=examples(60, 8))
 @given(cases(), st.sampled_from(NAMES), st.sampled_from([0.1, 0.3, 0.5, 0.9]), st.sampled_from([0, 3]))
-def test_weak_rules_do_not_fire(case: Case, name: str, least: float, top_k: int) -> None:
+def test_weak_binary_rules_do_not_fire(case: Case, name: str, least: float, top_k: int) -> None:
     """The answers are those of the other rules alone."""
     kept = [
         row
         for row, one in enumerate(case.scored)
-        if to_scores(one.support / max(one.predictions, 1)) >= to_scores(least)
+        if one.rule[0] != "B" or to_scores(one.support / max(one.predictions, 1)) >= to_scores(least)
     ]
-    passing = make_ranker(case.graph, case.scored, aggregation=name).with_aggregation(name, least_confidence=least)
+    passing = make_ranker(case.graph, case.scored, aggregation=name).with_aggregation(name, least_binary=least)
     without = make_ranker(case.graph, [case.scored[row] for row in kept], aggregation=name)
     asked = all_questions(case)
     left, right = (ranker.answer(asked, top_k=top_k) for ranker in (passing, without))
@@ -158,7 +158,7 @@ def test_what_an_aggregation_needs_and_how_it_orders() -> None:
     assert [one.name for one in parsed if one.needs_model] == ["tuned", "hybrid"]
     assert [one.name for one in parsed if one.needs_embedding] == ["hybrid"]
     assert [one.name for one in parsed if one.breaks_ties] == ["max"]
-    assert {one.least_confidence for one in parsed} == {0.0}
+    assert {one.least_binary for one in parsed} == {0.0}
     assert [one.n_counted for one in parsed] == [1, None, 5, 5, 5]
     assert parse_aggregation("noisy-or").key([2**61, 2**61, 5]) == 2**62
     assert parse_aggregation("noisy-or").score(0.7, 0.4) == 0.7

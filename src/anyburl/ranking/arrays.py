@@ -177,7 +177,7 @@ class QueryState(NamedTuple):
     query: int  # the number that it has in `CandidateArrays`
     object_identity: bool
     longest: int  # the most steps that a body has
-    least: int  # rules with lower scores do not fire
+    least: int  # B rules with lower scores do not fire
     below: int  # B rules with this score, or a higher one, do not fire
     tied: int  # B rules fire only for candidates that `CandidateArrays.tied` holds this stamp for; -1: for all
 
@@ -264,7 +264,7 @@ class AnswerSettings(NamedTuple):
     only_best: bool  # candidates that are not among the best need not be found
     top_k: int
     longest: int
-    least_score: int  # rules with lower scores do not fire; -1: all fire
+    least_binary: int  # B rules with lower scores do not fire; -1: all fire
 
 
 class AnswerArrays(NamedTuple):

@@ -214,7 +214,7 @@ def answer(
     for q in range(first, last):
         # Compiled, int() keeps 32 bits: without np.int64, kernels would be compiled once more.
         s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-        query, least = next_query(candidates), protocol.least_score
+        query, least = next_query(candidates), protocol.least_binary
         question = QueryState(q, s, d, query, protocol.object_identity, protocol.longest, least, ANY_SCORE, -1)
         out.n_excluded[q] = exclude(graph, queries, question, protocol, candidates)
         n_blocked = mark_targets(queries, question, candidates)

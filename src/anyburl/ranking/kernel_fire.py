@@ -146,8 +146,8 @@ def fire_long(graph: GraphArrays, index: RuleIndex, question: QueryState, space:
                 continue
             answer = as_entity(graph, question.s, constant)
             for rule in range(rules.head_rule_offsets[position], rules.head_rule_offsets[position + 1]):
-                score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
-                if score >= question.least and holds_for(graph, index, rule, constant, question, space.walk):
+                if holds_for(graph, index, rule, constant, question, space.walk):
+                    score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
                     n = fire(space.candidates, space.firings, n, question.query, answer, score, row)
     return n
 
@@ -186,7 +186,7 @@ def fire_long_of_constant(graph: GraphArrays, index: RuleIndex, question: QueryS
         return n
     for rule in range(rules.head_rule_offsets[position], rules.head_rule_offsets[position + 1]):
         score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
-        if rules.types[rule] == ZERO or score < question.least:
+        if rules.types[rule] == ZERO:
             continue
         if rules.types[rule] == VALUE:
             n = fire_value_of_constant(graph, index, rule, question, space, n)

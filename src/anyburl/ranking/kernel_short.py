@@ -90,11 +90,9 @@ def fire_body(
     if head != question.d:  # `self` is the largest constant
         first = lower_bound(rules.constants, first, last, graph.n_entities)
     for i in range(first, last):
-        constant, score = int(rules.constants[i]), int(index.scores[rules.codes[i]])
-        if score < question.least:
-            continue
+        constant = int(rules.constants[i])
         if not question.object_identity or (constant != question.s and constant != only):
-            answer = as_entity(graph, question.s, constant)
+            answer, score = as_entity(graph, question.s, constant), int(index.scores[rules.codes[i]])
             n = fire(space.candidates, space.firings, n, question.query, answer, score, int(rules.rows[i]))
     return n
 
@@ -174,8 +172,6 @@ def fire_members(
     body = int(np.int64(rules.head_bodies[rule]))
     score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
     segment = body - 2 * graph.n_relations
-    if score < question.least:
-        return n
     if segment >= 0:
         for i in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
             x = int(graph.targets[i])
@@ -233,7 +229,7 @@ def fire_wide(
     for rule in range(first, last):
         body, score = int(np.int64(rules.head_bodies[rule])), int(index.scores[rules.head_codes[rule]])
         size = n_members(graph, body)
-        if size <= most or score < max(least, question.least) or score >= question.below:
+        if size <= most or score < least or score >= question.below:
             continue
         if n_undecided < 0 or MEMBER_WORK * n_undecided > size:
             n = fire_members(graph, index, rule, question, space, n)
@@ -259,7 +255,7 @@ def reach_by_wide(
     first, last = rules_of_constant(graph, index, question)
     for rule in range(first, last):
         body, score = int(np.int64(rules.head_bodies[rule])), int(index.scores[rules.head_codes[rule]])
-        if n_members(graph, body) <= most or score < question.least:
+        if n_members(graph, body) <= most:
             continue
         for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
             target = int(np.int64(queries.targets[i]))

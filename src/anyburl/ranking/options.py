@@ -44,8 +44,8 @@ class Aggregation:
     name: str
     n_counted: int | None = None
     breaks_ties: bool = False
-    least_confidence: float = 0.0
-    """Rules with a lower confidence do not fire."""
+    least_binary: float = 0.0
+    """B rules with a lower confidence do not fire."""
 
     def key(self, scores: Sequence[int]) -> int:
         """Return what a candidate is ordered by; `scores` of its rules, the highest first."""

@@ -125,7 +125,7 @@ class ReadyRules:
             only_best=only_best and top_k > 0,
             top_k=top_k,
             longest=self.longest,
-            least_score=int(to_scores(aggregation.least_confidence)) if aggregation.least_confidence else -1,
+            least_binary=int(to_scores(aggregation.least_binary)) if aggregation.least_binary else -1,
         )
 
 
@@ -278,12 +278,10 @@ class Ranker:
             return self
         return replace(self, reranker=None, aggregation=self.reranker.aggregation)
 
-    def with_aggregation(self, aggregation: str, *, least_confidence: float = 0.0) -> Ranker:
+    def with_aggregation(self, aggregation: str, *, least_binary: float = 0.0) -> Ranker:
         """Return a ranker on the same index that combines scores in another way, without a re-ranker."""
         options, chosen = replace(self.options, aggregation=aggregation), parse_aggregation(aggregation)
-        return replace(
-            self, options=options, aggregation=replace(chosen, least_confidence=least_confidence), reranker=None
-        )
+        return replace(self, options=options, aggregation=replace(chosen, least_binary=least_binary), reranker=None)
 
 
 def make_ready(

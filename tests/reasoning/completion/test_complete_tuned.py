@@ -20,6 +20,7 @@ from anyburl.models.tuned.train import Tuning
 from anyburl.ranking.kernel_order import n_columns
 from anyburl.reasoning.completion import search
 from anyburl.reasoning.opening import Opened
+from anyburl.rules.types import RuleType
 from reasoning.runs import people
 
 N_CONTEXT = 12  # columns beside the evidence
@@ -52,8 +53,8 @@ def tuned(request: pytest.FixtureRequest) -> Iterator[Reasoner]:
         some_model(n_columns(groups) + N_CONTEXT + fallback.N_FALLBACK_COLUMNS), "noisy-or-top:5", {}, 0, 0.0
     )
     if request.param == "without weak rules":
-        tuning = replace(tuning, least_confidence=0.3)
-        assert (plain.ranker.confidences(np.arange(len(rules))) < 0.3).any()
+        tuning = replace(tuning, least_binary=0.3)
+        assert (plain.ranker.confidences(np.flatnonzero(rules.type == RuleType.BINARY.code)) < 0.3).any()
     with pytest.MonkeyPatch.context() as patch:
         for module, name in ((listing, "TOP_K"), (search, "TOP_K"), (listing, "SHORT")):
             patch.setattr(module, name, 5)

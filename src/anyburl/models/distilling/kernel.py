@@ -128,8 +128,7 @@ def fire_short_rule(
     i = lower_bound(rules.constants, int(rules.rule_offsets[position]), last, constant)
     if i < last and rules.constants[i] == constant:
         score, row = int(index.scores[rules.codes[i]]), int(rules.rows[i])
-        if score >= question.least:
-            n = fire(space.candidates, space.firings, n, question.query, target, score, row)
+        n = fire(space.candidates, space.firings, n, question.query, target, score, row)
     return n
 
 
@@ -157,8 +156,8 @@ def fire_head(
         if last - first <= end - start:
             for i in range(first, last):
                 body = int(np.int64(rules.head_bodies[i]))
-                score, rule = int(index.scores[rules.head_codes[i]]), int(rules.head_rows[i])
-                if score >= question.least and is_member(graph, body, x, constant, object_identity):
+                if is_member(graph, body, x, constant, object_identity):
+                    score, rule = int(index.scores[rules.head_codes[i]]), int(rules.head_rows[i])
                     n = fire(space.candidates, space.firings, n, question.query, target, score, rule)
         else:
             for row in range(start, end):
@@ -177,8 +176,8 @@ def fire_head(
         for i in range(index.long.head_rule_offsets[position], index.long.head_rule_offsets[position + 1]):
             if index.long.lengths[i] == 0 and head != question.d and constant != graph.n_entities:
                 continue  # a rule without a body ranks no subjects
-            score, rule = int(index.scores[index.long.head_codes[i]]), int(index.long.head_rows[i])
-            if score >= question.least and holds_for(graph, index, i, constant, state, space.walk):
+            if holds_for(graph, index, i, constant, state, space.walk):
+                score, rule = int(index.scores[index.long.head_codes[i]]), int(index.long.head_rows[i])
                 n = fire(space.candidates, space.firings, n, question.query, target, score, rule)
     return n
 
@@ -211,7 +210,7 @@ def fire_known(known: KnownArrays, q: int, only_targets: bool, workspace: Worksp
     candidates, firings = workspace.candidates, workspace.firings
     room = len(firings.candidates)
     s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-    query, least = next_query(candidates), protocol.least_score
+    query, least = next_query(candidates), protocol.least_binary
     question = QueryState(q, s, d, query, protocol.object_identity, protocol.longest, least, ANY_SCORE, -1)
     exclude(graph, queries, question, protocol, candidates)
     mark_targets(queries, question, candidates)

@@ -178,8 +178,8 @@ class Observer:
     def _list(self, numbered: _NumberedScores, width: int, most: int, known: KnownAnswers) -> ContestArrays:
         """Return the contests of some questions, see `contests`; of `width` 0, with all rules."""
         queries, protocol = known.queries, self._protocol
-        if protocol.least_score > 0:
-            protocol = protocol._replace(least_score=int(np.searchsorted(numbered.values, protocol.least_score)))
+        if protocol.least_binary > 0:
+            protocol = protocol._replace(least_binary=int(np.searchsorted(numbered.values, protocol.least_binary)))
         sizes, n_candidates = np.zeros(len(known) + 1, np.int64), np.zeros(len(known), np.int32)
         chunks: list[list[NDArray[np.int32]]] = []
         room, n = FIRST_ROOM, 0

@@ -112,7 +112,7 @@ class TunedReranker:
 
     @property
     def aggregation(self) -> Aggregation:
-        return replace(parse_aggregation(self.tuning.aggregation), least_confidence=self.tuning.least_confidence)
+        return replace(parse_aggregation(self.tuning.aggregation), least_binary=self.tuning.least_binary)
 
     @property
     def model(self) -> TunedModel | None:

@@ -35,7 +35,7 @@ from anyburl.models.tuned.model import (
     require_lightgbm,
     share_of_others,
 )
-from anyburl.models.tuned.observations import TOP_K, Floats, folds_of_other_questions, question_folds, reorder, rerank
+from anyburl.models.tuned.observations import Floats, folds_of_other_questions, question_folds, reorder, rerank
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import Ranks, take_queries, target_ranks
@@ -48,9 +48,9 @@ FEW_QUESTIONS = 500  # that the fixed aggregations are compared on, first
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
 LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")  # whose lists a model reorders
 FIXED = ("max", "noisy-or", *LISTERS)
-WEAK = 0.005  # confidence of rules that may be passed over: on FB15k-237 they make half of all firings
+WEAK = 0.005  # confidence of B rules that may be passed over: on FB15k-237 they make half of all firings
 MUCH = 0.25  # of the firings have to be theirs
-FEW_LOST = 0.02  # of the answers that a model gets to see: no more may be listed because of them alone
+FEW_LOST = 0.02  # of the answers that rules predict: no more may be predicted by them alone
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Tuning:
     seconds: float
     stored: bool = False  # whether it was trained before, and kept
     by_fold: tuple[TunedModel, ...] = ()  # models that have not seen the questions of a fold, see `question_folds`
-    least_confidence: float = 0.0  # rules below it do not fire for the model
+    least_binary: float = 0.0  # confidence: B rules below it do not fire for the model
 
     def described(self) -> dict[str, object]:
         """Return the choice and the figures behind it as plain values."""
@@ -94,9 +94,9 @@ def tune(
     first = held_out[0]
     drawn = np.random.default_rng(seed).permutation(len(first.queries.entities))
     few = take_queries(first.queries, np.sort(drawn[:FEW_QUESTIONS]))
-    least = _least_confidence(first.ranker, few)
+    least = _least_binary(first.ranker, few)
     mrr = {
-        name: _mrr(first.ranker.with_aggregation(name, least_confidence=least if name in LISTERS else 0.0), few)
+        name: _mrr(first.ranker.with_aggregation(name, least_binary=least if name in LISTERS else 0.0), few)
         for name in FIXED
     }
     best, lister = (max(names, key=lambda name: mrr[name]) for names in (FIXED, LISTERS))
@@ -106,7 +106,7 @@ def tune(
             tuning.validation[name] = _mrr(first.ranker.with_aggregation(name), first.queries)
     best = max(tuning.validation, key=lambda name: tuning.validation[name])
     if best != "model":
-        tuning = replace(tuning, model=None, by_fold=(), aggregation=best, least_confidence=0.0)
+        tuning = replace(tuning, model=None, by_fold=(), aggregation=best, least_binary=0.0)
     return replace(tuning, seconds=time.perf_counter() - started)
 
 
@@ -119,29 +119,21 @@ def _mean(parts: Sequence[Ranks]) -> float:
     return float(np.concatenate([1 / ranks.realistic for ranks in parts]).mean())
 
 
-def _least_confidence(ranker: Ranker, queries: QueryArrays) -> float:
-    """Return the confidence below which rules do not fire: 0, unless they make much work for little."""
-    every, strong = (
-        ranker.with_aggregation(LISTERS[0], least_confidence=least).answer(queries) for least in (0.0, WEAK)
-    )
+def _least_binary(ranker: Ranker, queries: QueryArrays) -> float:
+    """Return the confidence below which B rules do not fire: 0, unless they make much work for little."""
+    every, strong = (ranker.with_aggregation(LISTERS[0], least_binary=least).answer(queries) for least in (0.0, WEAK))
     is_much = strong.n_firings.sum() <= (1 - MUCH) * every.n_firings.sum()
-    n_listed, n_listed_by_all = (
-        (target_ranks(queries, answers, ranker.graph.n_entities).realistic <= TOP_K).sum()
-        for answers in (strong, every)
-    )
-    loses_few = n_listed >= (1 - FEW_LOST) * n_listed_by_all
+    loses_few = strong.fired.sum() >= (1 - FEW_LOST) * every.fired.sum()
     return WEAK if is_much and loses_few else 0.0
 
 
 def _train(
-    held_out: Sequence[HeldOutQuestions], lister: str, least_confidence: float, seed: int, other: OtherModel | None
+    held_out: Sequence[HeldOutQuestions], lister: str, least_binary: float, seed: int, other: OtherModel | None
 ) -> Tuning:
     """Train a model to reorder the candidates of `lister`; it is validated on the first questions."""
     threads = held_out[0].ranker.backend.threads
     listed = [
-        list_in_parts(
-            some.ranker.with_aggregation(lister, least_confidence=least_confidence), some.queries, some.groups, other
-        )
+        list_in_parts(some.ranker.with_aggregation(lister, least_binary=least_binary), some.queries, some.groups, other)
         for some in held_out
     ]
     parts, own = [part for some in listed for part in some], listed[0]
@@ -176,7 +168,7 @@ def _train(
         nothing,
         model=last,
         by_fold=tuple(of_folds),
-        least_confidence=least_confidence,
+        least_binary=least_binary,
     )
 
 
@@ -256,7 +248,7 @@ def save_tuning(run: Path, tuning: Tuning, key: KeptKey) -> Path:
         "validation": tuning.validation,
         "questions": tuning.questions,
         "seconds": tuning.seconds,
-        "least_confidence": tuning.least_confidence,
+        "least_binary": tuning.least_binary,
         "models": len(models),
     }
     arrays = {f"{name}_{n}": array for n, model in enumerate(models) for name, array in model.forest._asdict().items()}
@@ -279,10 +271,10 @@ def load_tuning(run: Path, key: KeptKey, threads: int) -> Tuning | str:
         models = [TunedModel(forest, threads) for forest in forests]
         parse_aggregation(about["aggregation"])
         chosen = about["aggregation"], dict(about["validation"]), int(about["questions"]), float(about["seconds"])
-        least_confidence = float(about["least_confidence"])
-        if not 0 <= least_confidence < 1:
-            raise ValueError(f"a least confidence of {least_confidence}")
+        least_binary = float(about["least_binary"])
+        if not 0 <= least_binary < 1:
+            raise ValueError(f"a least confidence of {least_binary}")
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         return damaged(run / TUNED / key.name, error)
     model = models[0] if models else None
-    return Tuning(model, *chosen, stored=True, by_fold=tuple(models[1:]), least_confidence=least_confidence)
+    return Tuning(model, *chosen, stored=True, by_fold=tuple(models[1:]), least_binary=least_binary)

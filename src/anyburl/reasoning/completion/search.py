@@ -292,13 +292,13 @@ def make_search(ranker: Ranker, least: Scores, narrowed: Narrowed | None = None)
 
 def _rows_that_matter(ranker: Ranker, least: Scores, *, by_best_rule: bool) -> NDArray[np.int64] | None:
     """Return the rules that can lift a fact over its least score; None if that may be any."""
-    least_of_rules, weak = least[ranker.rules.head % ranker.graph.n_relations], ranker.aggregation.least_confidence
-    confidences = ranker.confidences(np.arange(len(ranker.rules))) if by_best_rule or weak else np.empty(0)
+    least_of_rules, least_binary = least[ranker.rules.head % ranker.graph.n_relations], ranker.aggregation.least_binary
+    confidences = ranker.confidences(np.arange(len(ranker.rules))) if by_best_rule or least_binary else np.empty(0)
     if by_best_rule:
         return np.flatnonzero(confidences >= least_of_rules - ROUNDING)
     kept = np.isfinite(least_of_rules)
-    if weak:
-        kept &= to_scores(confidences) >= to_scores(weak)
+    if least_binary:
+        kept &= ~ranker.rules.is_binary | (to_scores(confidences) >= to_scores(least_binary))
     return None if kept.all() else np.flatnonzero(kept)
 
 
