@@ -43,7 +43,6 @@ N_PLANTED = 20
 N_ATTRIBUTES = 5
 SEEDS = (1, 2, 3)
 WAYS = ("max", "tuned")
-MOST_SECONDS = 120.0  # for the conditions of a data set
 
 
 def planted(n_triples: int, seed: int) -> tuple[Dataset, list[tuple[str, str, float, float]]]:
@@ -183,16 +182,18 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
     results: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
     if results.get("of") != (of := {"rule_seconds": chosen.seconds, "split": chosen.split, "sample": chosen.sample}):
         results = {"of": of}
+    words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
+    command = " ".join(["python benchmarks/bench_numbers.py", *words])
     known = results.get("mrr", {})
     missing = [(seed, way) for seed in SEEDS for way in chosen.ways if way not in known.get(str(seed), {})]
-    if not missing:
+    if not missing and "best" in results:
         print(f"{path.name} has all seeds already; delete it to measure again")
         return
     with tempfile.TemporaryDirectory() as scratch:
         dataset = opened(name, Path(scratch), chosen.folder)
-        took, found = conditions(dataset, MOST_SECONDS)
+        took, found = conditions(dataset, chosen.most_seconds)
         if "best" not in results:
-            _, by_chance = conditions(shuffled(dataset, 1), MOST_SECONDS)
+            _, by_chance = conditions(shuffled(dataset, 1), chosen.most_seconds)
             results |= {
                 "seconds": round(took, 1),
                 "attributes": len(dataset.attributes),
@@ -201,12 +202,13 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
                 "shuffled": len(by_chance),
                 "best": best_of(found),
             }
+            save(path.stem, results, command, quiet=True)
         for seed in dict.fromkeys(seed for seed, _ in missing):
             rules = anyburl.learn(dataset, seconds=chosen.seconds, seed=seed, keep="all", conditions=False)
             binary = rules.take(rules.is_binary)
-            took, compared_ends = conditions(dataset, MOST_SECONDS, binary)
+            took, compared_ends = conditions(dataset, chosen.most_seconds, binary)
             if "best_comparisons" not in results:
-                _, by_chance = conditions(shuffled(dataset, 1), MOST_SECONDS, binary)
+                _, by_chance = conditions(shuffled(dataset, 1), chosen.most_seconds, binary)
                 results |= {
                     "seconds_of_comparisons": round(took, 1),
                     "comparisons": len(compared_ends),
@@ -218,7 +220,7 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
                 figures = compared(dataset, rules, whole, chosen, aggregation=way, seed=seed)
                 results.setdefault("mrr", {}).setdefault(str(seed), {})[way] = {"rules": len(rules), **figures}
                 results["peak_memory_mb"] = peak_memory_mb()
-                save(path.stem, results, f"python benchmarks/bench_numbers.py ranks {Path(name).name}", quiet=True)
+                save(path.stem, results, command, quiet=True)
                 print(name, seed, way, figures, flush=True)
 
 
@@ -324,12 +326,13 @@ def main() -> None:
     parser.add_argument("what", choices=("planted", "ranks", "plain"))
     parser.add_argument("data", nargs="*")
     parser.add_argument("--seconds", type=float, default=20, help="for learning rules without conditions, each seed")
+    parser.add_argument("--most-seconds", type=float, default=120, help="for the conditions, and for the comparisons")
     parser.add_argument("--split", default="test")
     parser.add_argument("--sample", type=int, help="rank this many triples of the split, drawn at random")
     parser.add_argument("--paths", type=int, default=20_000, help="of learning without attributes")
     parser.add_argument("--rounds", type=int, default=3, help="likewise")
     parser.add_argument("--times", type=int, default=1, help="that it is repeated in a process; likewise")
-    parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS, help="aggregations")
+    parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS, help="aggregations; none for conditions only")
     parser.add_argument("--folder", type=Path, help="of debian, if the shared tool has written it already")
     chosen = parser.parse_args()
     if chosen.what == "ranks":

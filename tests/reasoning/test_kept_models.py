@@ -20,7 +20,7 @@ from anyburl.base.writing import damaged
 from anyburl.models.embedding import Embedding, save_embedding
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.models.tuned.reranker import TunedReranker
-from anyburl.models.tuned.train import Tuning
+from anyburl.models.tuned.train import Tuning, tuning_key
 from anyburl.reasoning import opening
 from anyburl.reasoning.metrics import METRICS, keep_metrics, read_metrics
 from anyburl.reasoning.opening import Front
@@ -48,7 +48,7 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: Any, **keywords: Any) -> Tuning:
         raise AssertionError("nothing should be trained")
 
-    monkeypatch.setattr(opening, "tune", refuse)
+    monkeypatch.setattr("anyburl.models.tuned.train.tune", refuse)
 
 
 def tuning_of(reasoner: Reasoner) -> Tuning:
@@ -180,7 +180,7 @@ def test_every_option_is_in_the_keys_of_kept_results_unless_it_has_no_effect(ori
         ranker, data = reasoner.ranker, reasoner.dataset
         keys["scores"].append(opening.key_of_calibration(ranker, data, 0, run).name)
         options = opening.tuning_options(ranker.options, ranker.block_connected, 0)
-        keys["model"].append(opening.tuning_key("rules", "data", options).name)
+        keys["model"].append(tuning_key("rules", "data", options).name)
         keep_metrics(run, reasoner.evaluate("valid"), None)
         keys["metrics"].append(len(read_metrics(run)))
         assert heard.notes == []
@@ -195,7 +195,7 @@ def test_the_seed_is_in_the_keys_of_kept_results(run: Path) -> None:
     first, second = (opening.key_of_calibration(reasoner.ranker, reasoner.dataset, seed, run).name for seed in (0, 1))
     assert first != second
     one, other = (opening.tuning_options(reasoner.options, False, seed) for seed in (0, 1))
-    assert opening.tuning_key("rules", "data", one).name != opening.tuning_key("rules", "data", other).name
+    assert tuning_key("rules", "data", one).name != tuning_key("rules", "data", other).name
 
 
 @pytest.fixture
@@ -304,7 +304,7 @@ def test_a_model_of_trees_comes_back_as_it_was(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setattr(f"anyburl.models.tuned.train.{name}", 500)
     anyburl.learn("geo", paths=3000, seed=1, out=tmp_path / "run")
     first, _ = open_tuned(tmp_path / "run", threads=2)
-    monkeypatch.setattr(opening, "tune", None)
+    monkeypatch.setattr("anyburl.models.tuned.train.tune", None)
     second, heard = open_tuned(tmp_path / "run", threads=2)
     assert heard.tuned == []
     forests = [tuning_of(reasoner).model for reasoner in (first, second)]

@@ -14,22 +14,29 @@ import gc
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import numba
-from llvmlite import binding, ir
-from numba.core import caching, event
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, compile_result
-from numba.core.registry import CPUDispatcher
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 from platformdirs import user_cache_path
 
 from anyburl.base.files import alone
+
+# Numba imports these wherever they are installed: for colours in messages, coverage of kernels and settings in YAML.
+_UNUSED = [name for name in ("colorama", "coverage", "yaml") if name not in sys.modules]
+sys.modules.update(dict.fromkeys(_UNUSED))  # type: ignore[arg-type]
+import numba  # noqa: E402
+from llvmlite import binding, ir  # noqa: E402
+from numba.core import caching, event  # noqa: E402
+from numba.core.codegen import JITCodeLibrary  # noqa: E402
+from numba.core.compiler import Compiler, compile_result  # noqa: E402
+from numba.core.registry import CPUDispatcher  # noqa: E402
+from numba.extending import intrinsic  # noqa: E402
+
+for _name in _UNUSED:
+    del sys.modules[_name]
 
 LOCK = "lock"
 _failures: list[OSError] = []
@@ -46,11 +53,20 @@ def why_not_kept() -> OSError | None:
 
 
 class _KeptKernel(caching.FunctionCache):  # type: ignore[misc]
-    """The cache files of one kernel. Damaged ones are compiled again; failures to write are only noted."""
+    """The cache files of one kernel. Damaged ones are compiled again; failures to write are only noted.
+
+    Most kernels that a short command imports are not called: what Numba needs to know of them is computed later.
+    """
 
     def __init__(self, function: Callable[..., Any], folder: Path) -> None:
+        self._function = function
         self._impl_class = lambda function: _Files(function, folder)
-        super().__init__(function)
+
+    def __getattr__(self, name: str) -> Any:
+        if "_enabled" in vars(self):
+            raise AttributeError(name)
+        super().__init__(self._function)
+        return getattr(self, name)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel for some types of arguments, None if it is not cached.
@@ -290,7 +306,8 @@ def _prefetch(typing: Any, array: Any, index: Any) -> Any:
     """Prefetch the cache line of `array[index]`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        elements = make_array(signature.args[0])(context, builder, arguments[0]).data
+        make_array = numba.np.arrayobj.make_array(signature.args[0])  # which Numba has imported in order to compile
+        elements = make_array(context, builder, arguments[0]).data
         address = builder.bitcast(builder.gep(elements, [arguments[1]]), ir.IntType(8).as_pointer())
         code = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [address.type, code, code, code])

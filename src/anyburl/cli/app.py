@@ -15,8 +15,9 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from typing import Annotated, Any
@@ -207,14 +208,6 @@ class AnyburlGroup(TyperGroup):
         return code
 
 
-app = typer.Typer(
-    name="anyburl",
-    cls=AnyburlGroup,
-    help="Learn rules from a knowledge graph, then predict and explain facts with them.",
-    epilog="Start here:  anyburl demo\n\nYour own data:  anyburl learn DATA --out RUN, then anyburl evaluate RUN",
-    context_settings={"help_option_names": ["--help", "-h"]},
-    pretty_exceptions_enable=False,
-)
 COMMANDS = {
     "demo": "demo",
     "learn": "learn",
@@ -243,11 +236,33 @@ COMMANDS = {
     "plot": "learn",
 }
 """The commands in the order of `--help`, and the file of `cli` that has each."""
-for name, file in COMMANDS.items():
-    command: Command = getattr(import_module(f"anyburl.cli.{file}"), f"{name}_command")
-    run = with_times(name, with_flags(command.run))
-    run = logged(name, run) if command.takes_long else run
-    app.command(name=name, epilog=command.example)(run)
+
+
+def command_line(names: Collection[str] = COMMANDS) -> typer.Typer:
+    """Return the command line with these commands."""
+    made = typer.Typer(
+        name="anyburl",
+        cls=AnyburlGroup,
+        help="Learn rules from a knowledge graph, then predict and explain facts with them.",
+        epilog="Start here:  anyburl demo\n\nYour own data:  anyburl learn DATA --out RUN, then anyburl evaluate RUN",
+        context_settings={"help_option_names": ["--help", "-h"]},
+        pretty_exceptions_enable=False,
+    )
+    made.callback(invoke_without_command=True)(_start)
+    for name in names:
+        command: Command = getattr(import_module(f"anyburl.cli.{COMMANDS[name]}"), f"{name}_command")
+        run = with_times(name, with_flags(command.run))
+        run = logged(name, run) if command.takes_long else run
+        made.command(name=name, epilog=command.example)(run)
+    return made
+
+
+@cache
+def __getattr__(name: str) -> typer.Typer:
+    """Return `app`, which has all commands. It is made when it is used: to run one command, no other is needed."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return command_line()
 
 
 def _show_version(is_given: bool) -> None:
@@ -256,7 +271,6 @@ def _show_version(is_given: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def _start(
     ctx: typer.Context,
     version: Annotated[
@@ -273,7 +287,8 @@ def main() -> None:
     prepare_streams()
     handle_signals(leave)
     warnings.filterwarnings("ignore", "Polars binary is missing")  # out of memory: reported in one sentence
-    command = typer.main.get_command(app)
+    named = sys.argv[1:2]
+    command = typer.main.get_command(command_line(named) if COMMANDS.keys() & named else __getattr__("app"))
     sys.unraisablehook = raise_again
     handle_signals(signal.default_int_handler)
     try:

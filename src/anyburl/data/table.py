@@ -231,7 +231,7 @@ def fits_one_number(n_entities: int, n_relations: int) -> bool:
     return n_entities * n_relations * n_entities < 2**63
 
 
-def packed(columns: Sequence[Ids], n_entities: int, n_relations: int) -> NDArray[np.int64]:
+def packed(columns: Sequence[Ids | NDArray[np.int64]], n_entities: int, n_relations: int) -> NDArray[np.int64]:
     """Return one number per triple, in the order of the triples."""
     subjects, relations, objects = columns
     keys: NDArray[np.int64] = subjects.astype(np.int64)
@@ -248,6 +248,14 @@ def unpacked(keys: NDArray[np.int64], n_entities: int, n_relations: int) -> Ids:
     rest, triples[:, 2] = np.divmod(keys, max(n_entities, 1))
     triples[:, 0], triples[:, 1] = np.divmod(rest, max(n_relations, 1))
     return triples
+
+
+def find_keys(keys: NDArray[np.int64], ordered: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each key first stands among the `ordered` ones, -1 where it does not."""
+    if not len(ordered):
+        return np.full(len(keys), -1, np.int64)
+    rows = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
+    return np.where(ordered[rows] == keys, rows, -1)
 
 
 PIECE = 1 << 18  # labels or triples at a time

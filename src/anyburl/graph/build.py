@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anyburl.base.errors import DataError
 from anyburl.base.machine import available_cores, map_in_threads
 from anyburl.data.dataset import SPLITS, Dataset
-from anyburl.data.table import TripleTable
+from anyburl.data.table import TripleTable, find_keys
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.kernel import (
     GraphArrays,
@@ -262,8 +262,7 @@ def find_segments(graph: GraphArrays, entities: NDArray[np.int32], relations: ND
     owners = segment_entities(graph, np.arange(len(graph.segment_relations)))
     keys = owners.astype(np.int64) * n_directed + graph.segment_relations
     queried = entities.astype(np.int64) * n_directed + relations
-    segments = np.searchsorted(keys, queried)
-    return np.where(np.append(keys, -1)[segments] == queried, segments, -1)
+    return find_keys(queried, keys)
 
 
 Ids = tuple[int, int, int]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError
+from anyburl.data.table import find_keys
 from anyburl.graph.build import all_known_answers
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.listing import list_candidates, query_slices
@@ -28,7 +29,7 @@ from anyburl.ranking.ranker import Ranker
 
 FEWEST = 50  # true and false facts, to learn from
 N_FOLDS = 5
-ROUNDS = 150
+ROUNDS = 250
 PARAMETERS = {
     "objective": "binary",
     "learning_rate": 0.05,
@@ -68,31 +69,29 @@ def fact_features(ranker: Ranker, triples: Triples) -> Floats:
 def _question_features(ranker: Ranker, fallback: Fallback, entities: Any, relations: Any, candidates: Any) -> Floats:
     """Return the features of each candidate as an answer to (entity, directed relation, ?)."""
     n_entities, n_directed = ranker.graph.n_entities, 2 * ranker.graph.n_relations
-    different, rows = np.unique(entities.astype(np.int64) * n_directed + relations, return_inverse=True)
-    asked = (different // n_directed).astype(np.int32), (different % n_directed).astype(np.int32)
-    offsets, known = all_known_answers(ranker.graph, *asked)
-    nothing = np.zeros(len(different) + 1, np.int64), np.empty(0, np.int32)
-    queries = QueryArrays(*asked, *nothing, offsets, known)
-    keys, parts, listed = rows * n_entities + candidates, list[Floats](), list[Ints]()
-    for chosen in query_slices(len(different), n_entities):
-        features, questions, answers = _listed_features(ranker, fallback, take_queries(queries, chosen))
-        own = chosen[questions] * n_entities + answers
-        wanted = np.isin(own, keys)
-        parts.append(features[wanted])
-        listed.append(own[wanted])
-    order = np.argsort(rows, kind="stable")
+    questions, of_facts = np.unique(entities.astype(np.int64) * n_directed + relations, return_inverse=True)
+    ids = (questions // n_directed).astype(np.int32), (questions % n_directed).astype(np.int32)
+    offsets, known = all_known_answers(ranker.graph, *ids)
+    no_targets = np.zeros(len(questions) + 1, np.int64), np.empty(0, np.int32)
+    queries = QueryArrays(*ids, *no_targets, offsets, known)
+    keys, parts, part_keys = of_facts * n_entities + candidates, list[Floats](), list[Ints]()
+    for chosen in query_slices(len(questions), n_entities):
+        features, of_answers, answers = _listed_features(ranker, fallback, take_queries(queries, chosen))
+        own = chosen[of_answers] * n_entities + answers
+        is_fact = np.isin(own, keys)
+        parts.append(features[is_fact])
+        part_keys.append(own[is_fact])
+    order = np.argsort(of_facts, kind="stable")
     fits = np.empty((len(keys), 0))
     if len(keys):
-        sorted_fits = fallback.columns(*asked, rows[order], candidates[order])
+        sorted_fits = fallback.columns(*ids, of_facts[order], candidates[order])
         fits = np.empty(sorted_fits.shape)
         fits[order] = sorted_fits
-    every, found = np.concatenate(parts), np.concatenate(listed)
-    features = np.full((len(keys), every.shape[1]), np.nan)
-    by_key = np.argsort(found)
-    if len(found):
-        at = by_key[np.minimum(np.searchsorted(found, keys, sorter=by_key), len(found) - 1)]
-        here = found[at] == keys
-        features[here] = every[at[here]]
+    listed, listed_keys = np.concatenate(parts), np.concatenate(part_keys)
+    order = np.argsort(listed_keys)
+    rows = find_keys(keys, listed_keys[order])
+    features = np.full((len(keys), listed.shape[1]), np.nan)
+    features[rows >= 0] = listed[order[rows[rows >= 0]]]
     return np.column_stack([features, fits])
 
 
@@ -166,7 +165,9 @@ def fit_classifier(ranker: Ranker, true: Triples, false: Triples, seed: int = 0)
         seen = folds != fold
         neighbours = neighbour_features(judged[seen], judged[seen], is_true[seen], each_without_itself=True)
         rows = np.column_stack([features[seen], neighbours])
-        forests.append(lightgbm.train(parameters, lightgbm.Dataset(rows, is_true[seen]), num_boost_round=ROUNDS))
+        # Relations as categories: log loss .304 instead of .308, cross-validated on CoDEx-S's valid (max).
+        data = lightgbm.Dataset(rows, is_true[seen], categorical_feature=[features.shape[1] - 1])
+        forests.append(lightgbm.train(parameters, data, num_boost_round=ROUNDS))
     return FactClassifier(ranker, judged, is_true, tuple(forests))
 
 

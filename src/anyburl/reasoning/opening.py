@@ -1,4 +1,7 @@
-"""From rules and data to a ranker: matched, indexed or mapped, on the chosen backend, tuned if needed."""
+"""From rules and data to a ranker: matched, indexed or mapped, on the chosen backend, tuned if needed.
+
+Models are imported where rules alone do not answer.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +25,7 @@ from anyburl.data.dataset import Dataset, load_recorded
 from anyburl.graph.stored import graph_of
 from anyburl.learning.options import ENGINES
 from anyburl.models.calibration import CALIBRATION, Calibration, calibration_key, load_calibration
-from anyburl.models.embedding import load_embedding
-from anyburl.models.tuned.fallback import Fallback
-from anyburl.models.tuned.listing import OtherModel, take_groups
 from anyburl.models.tuned.observations import rule_groups
-from anyburl.models.tuned.reranker import FilledReranker, TunedReranker
-from anyburl.models.tuned.train import Tuning, load_tuning, save_tuning, tune, tuning_key
 from anyburl.ranking.index import build_rule_index
 from anyburl.ranking.options import MODEL, SCORES, RankOptions, parse_aggregation
 from anyburl.ranking.queries import blocks_connected
@@ -47,6 +45,11 @@ from anyburl.reasoning.prepared import (
 )
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.run_folder import RULES, described_run
+
+if TYPE_CHECKING:
+    from anyburl.models.tuned.listing import OtherModel
+    from anyburl.models.tuned.reranker import TunedReranker
+    from anyburl.models.tuned.train import Tuning
 
 Watch = Callable[[str, str], AbstractContextManager[object]]
 """Called with what is about to be done, and how to report that it was; returns a context for its duration."""
@@ -162,6 +165,10 @@ def _carry_model(
     """Match the rules of a run with other data than its own; return them with the model that its own data gave them:
     kept in the folder, or trained now.
     """
+    from anyburl.models.tuned.listing import take_groups
+    from anyburl.models.tuned.reranker import TunedReranker
+    from anyburl.models.tuned.train import tune, tuning_key
+
     rows = portable_rows(rules, dataset.vocabulary)
     used = rules if rows is None else rules.take(rows)
     groups = rule_groups(used)
@@ -284,6 +291,8 @@ def _finish(
     opened = Opened(ranker, dataset, seconds, seed, run, calibration)
     if not ranker.aggregation.needs_model:
         return opened
+    from anyburl.models.tuned.reranker import TunedReranker
+
     groups = rule_groups(ranker.rules) if prepared is None else prepared.groups
     tuning = tuning_of(ranker, dataset, groups, front, seed, run, prepared, other=other)
     reranker = TunedReranker(tuning, groups, other)
@@ -297,6 +306,9 @@ def with_fallback(ranker: Ranker) -> Ranker:
     """
     if not ranker.options.fallback or ranker.aggregation.needs_model:
         return ranker
+    from anyburl.models.tuned.fallback import Fallback
+    from anyburl.models.tuned.reranker import FilledReranker
+
     return replace(ranker, reranker=FilledReranker(ranker.aggregation, Fallback(ranker.graph, ranker.backend.threads)))
 
 
@@ -310,6 +322,8 @@ def _other_model(
         return other
     if run is None:
         raise OptionError('aggregation="hybrid" needs an embedding: open a run folder that has one, or pass `other`')
+    from anyburl.models.embedding import load_embedding
+
     return load_embedding(run, dataset)
 
 
@@ -331,6 +345,8 @@ def key_of_calibration(
     rules_digest = digest(run / RULES) if prepared is None else prepared.rules_digest
     options = answering_options(ranker, seed)
     if ranker.aggregation.needs_model:  # which is kept, too: what it depends on, its calibration depends on
+        from anyburl.models.tuned.train import tuning_key
+
         options["model"] = tuning_key(rules_digest, dataset.fingerprint, {}).recipe
     return calibration_key(rules_digest, dataset.fingerprint, options)
 
@@ -348,6 +364,8 @@ def tuning_of(
     other: OtherModel | None = None,
 ) -> Tuning:
     """Return the tuning that is kept in the run folder, or else a new one, which is then kept there."""
+    from anyburl.models.tuned.train import tune, tuning_key
+
     key = None
     if run is not None and (run / RULES).is_file():
         rules_digest = digest(run / RULES) if prepared is None else prepared.rules_digest
@@ -372,6 +390,8 @@ def _kept_or_new(
     again: bool = False,
 ) -> Tuning:
     """Return the tuning that is kept in the run folder, or else a new one, which is then kept there."""
+    from anyburl.models.tuned.train import Tuning, load_tuning, save_tuning
+
     kept = load_tuning(run, key, threads) if run and key and not again else ""
     if isinstance(kept, Tuning):
         front.note(f"using the tuned model kept in {run}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,14 +21,16 @@ from anyburl.data.dataset import Dataset
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import all_known_answers, held_by, split_names
-from anyburl.models.tuned.listing import TOP_K
+from anyburl.models.tuned.observations import TOP_K
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.index import shown_scores
 from anyburl.ranking.ranker import Progress, Ranker
-from anyburl.reasoning.explanation.explain import Explanation
 from anyburl.reasoning.explanation.record import Fact, Reason
 from anyburl.rules.labels import RuleTexts
 from anyburl.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from anyburl.reasoning.explanation.explain import Explanation
 
 UNKNOWN = "?"
 COLUMNS = ("subject", "relation", "object")
@@ -130,7 +132,7 @@ def encode_queries(
     for what is asked. `facts` decide what ambiguous names mean. Errors name the number of the query, from 1.
     """
     frame = _query_frame(queries)
-    asks_subject, asks_object = (_is_asked(frame[name]) for name in ("subject", "object"))
+    asks_subject, asks_object = (_is_unknown(frame[name]) for name in ("subject", "object"))
     wrong = np.flatnonzero(asks_subject == asks_object)
     if len(wrong):
         shown = " ".join(str(label) for label in frame.row(int(wrong[0])))
@@ -168,7 +170,7 @@ def _query_frame(queries: Any) -> pl.DataFrame:
     raise DataError(f"expected queries as tuples or a frame, got {type(queries).__name__}")
 
 
-def _is_asked(labels: pl.Series) -> NDArray[np.bool_]:
+def _is_unknown(labels: pl.Series) -> NDArray[np.bool_]:
     return (labels.is_null() | (labels == UNKNOWN).fill_null(False)).to_numpy()
 
 

@@ -1,4 +1,8 @@
-"""`Reasoner`: rules and data, loaded once, then ready for any question."""
+"""`Reasoner`: rules and data, loaded once, then ready for any question.
+
+What few programs ask for is imported by the method that needs it: that is a third of what one `predict` would import
+of this package otherwise.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import numpy as np
 import polars as pl
@@ -24,27 +28,10 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import held_by, split_bits, split_names
 from anyburl.learning.options import DistilKeywords, DistilOptions
 from anyburl.models.calibration import Calibration, save_calibration
-from anyburl.models.classifier import fit_classifier
-from anyburl.models.distilling.distil import Distilled, Watch, distil_ranker, unwatched
-from anyburl.models.tuned.listing import OtherModel
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Progress, Ranker
-from anyburl.reasoning.completion.complete import complete_graph, missing_by_id
-from anyburl.reasoning.completion.judging import (
-    CHECKED,
-    Checker,
-    Judge,
-    Verdict,
-    encode_facts,
-    known_properties,
-)
 from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions, check_missing
-from anyburl.reasoning.completion.promises import CalibrationReport, calibrate_ranker
-from anyburl.reasoning.estimation import Estimate, Estimator
-from anyburl.reasoning.evaluation import evaluate_split, ranking_frames, write_rankings
-from anyburl.reasoning.explanation.explain import Explanation, explain_triple
 from anyburl.reasoning.explanation.record import Fact
-from anyburl.reasoning.metrics import Metrics
 from anyburl.reasoning.opening import (
     BackendChoice,
     Front,
@@ -69,6 +56,15 @@ from anyburl.reasoning.queries import (
 )
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.run_folder import described_run
+
+if TYPE_CHECKING:
+    from anyburl.models.distilling.distil import Distilled, Watch
+    from anyburl.models.tuned.listing import OtherModel
+    from anyburl.reasoning.completion.judging import Judge, Verdict
+    from anyburl.reasoning.completion.promises import CalibrationReport
+    from anyburl.reasoning.estimation import Estimate, Estimator
+    from anyburl.reasoning.explanation.explain import Explanation
+    from anyburl.reasoning.metrics import Metrics
 
 PathLike = str | os.PathLike[str]
 
@@ -266,6 +262,8 @@ class Reasoner:
         self, split: str = "test", *, top_k: int | None = None, progress: Progress | None = None
     ) -> Iterator[pl.DataFrame]:
         """Yield what `rank` returns in frames; `progress` is called with the number of triples ranked."""
+        from anyburl.reasoning.evaluation import ranking_frames
+
         chosen = self.options.top_k if top_k is None else top_k
         yield from ranking_frames(self.ranker, self.dataset, split, chosen, progress)
 
@@ -273,6 +271,8 @@ class Reasoner:
         self, path: PathLike, split: str = "test", *, top_k: int | None = None, progress: Progress | None = None
     ) -> None:
         """Write what `rank` returns: as Parquet with the suffix .parquet, else as AnyBURL's text, also with .gz."""
+        from anyburl.reasoning.evaluation import write_rankings
+
         write_rankings(path, self.ranker, self.dataset, split=split, top_k=top_k, progress=progress)
 
     def evaluate(
@@ -291,6 +291,8 @@ class Reasoner:
         random as in GraIL, or "estimated", which ranks against all and computes the average sampled figures from that.
         `progress` is called with the number of questions answered.
         """
+        from anyburl.reasoning.evaluation import evaluate_split
+
         return evaluate_split(
             self.ranker,
             self.dataset,
@@ -327,6 +329,9 @@ class Reasoner:
         From then on, facts have a `probability`. If the reasoner was opened from a run folder, the calibration is kept
         there. `progress` is called with the number of entities asked about.
         """
+        from anyburl.reasoning.completion.complete import missing_by_id
+        from anyburl.reasoning.completion.promises import calibrate_ranker
+
         shares = (
             None if missing is None else missing_by_id(check_missing("missing", missing), self.vocabulary, self.names)
         )
@@ -353,6 +358,8 @@ class Reasoner:
     @cached_property
     def _data_judge(self) -> Judge:
         """The same without the verdicts of people."""
+        from anyburl.reasoning.completion.judging import Judge, known_properties
+
         return Judge.of(self.ranker, self.dataset, known_properties(self.dataset))
 
     def check(
@@ -377,6 +384,9 @@ class Reasoner:
         `as_if_unstated`, facts of valid and test are judged by train alone, as if nobody had stated them: so
         probabilities can be compared with what is known. `progress` is called with the number of facts.
         """
+        from anyburl.models.classifier import fit_classifier
+        from anyburl.reasoning.completion.judging import Checker, Judge
+
         share("min_probability", min_probability)
         callback("progress", progress)
         splits = ("train",) if flag("as_if_unstated", as_if_unstated) else SPLITS
@@ -401,6 +411,8 @@ class Reasoner:
 
     def _unstated(self, facts: Any) -> NDArray[np.int32]:
         """Return the ids of facts, each once, without those that train states or that have labels of other data."""
+        from anyburl.reasoning.completion.judging import CHECKED, encode_facts
+
         triples, _ = encode_facts(_labelled(facts).select(CHECKED), self.vocabulary, self.names)
         triples = np.unique(triples[(triples >= 0).all(axis=1)], axis=0)
         return np.ascontiguousarray(triples[held_by(self.dataset, triples) & split_bits(("train",)) == 0])
@@ -434,6 +446,8 @@ class Reasoner:
 
     def ids_of(self, facts: Sequence[Fact]) -> NDArray[np.int32]:
         """Return the ids of facts, without those that have labels of other data."""
+        from anyburl.reasoning.completion.judging import CHECKED, encode_facts
+
         labels = pl.DataFrame(list(facts), schema=dict.fromkeys(CHECKED, pl.String), orient="row")
         triples, _ = encode_facts(labels, self.vocabulary, self.names)
         return triples[(triples >= 0).all(axis=1)]
@@ -451,6 +465,8 @@ class Reasoner:
         The `top` best rules are returned, each with up to `groundings` ways in which train facts make it fire. If none
         fires, `near_miss` is the strongest rule that lacks one fact.
         """
+        from anyburl.reasoning.explanation.explain import explain_triple
+
         if not isinstance(triple, tuple | list) or len(triple) != 3:
             raise DataError(f"expected a triple (subject, relation, object), got {triple!r}")
         vocabulary, (subject, relation, object) = self.vocabulary, triple
@@ -465,6 +481,8 @@ class Reasoner:
     @cached_property
     def estimator(self) -> Estimator:
         """What estimates values of attributes."""
+        from anyburl.reasoning.estimation import Estimator
+
         return Estimator(self.dataset, self.ranker.graph, self.names)
 
     def estimate(self, entity: str, attribute: str) -> Estimate:
@@ -489,6 +507,8 @@ class Reasoner:
         does not grow with the number of facts, and there is always at least one frame. `progress` is called with the
         number of entities asked about.
         """
+        from anyburl.reasoning.completion.complete import complete_graph
+
         chosen = choose_options(CompleteOptions, options, keywords)
         return complete_graph(self.judge, chosen, names=self.names, calibration=self.calibration, progress=progress)
 
@@ -504,6 +524,8 @@ class Reasoner:
         The choice suits this reasoner's aggregation and is made by facts of valid and train; test is not read.
         `watch(doing, done)` returns a context in which a part of the work is done.
         """
+        from anyburl.models.distilling.distil import distil_ranker, unwatched
+
         chosen = choose_options(DistilOptions, options, keywords)
         if chosen.relations is not None:
             labels = (self.names.label_of(label, self.vocabulary.relations, "relation") for label in chosen.relations)
@@ -548,6 +570,8 @@ def _run_folder(rules: RuleSet | PathLike) -> Path | None:
 
 def _labelled(facts: Any) -> pl.DataFrame:
     """Return facts as a frame of labels, in their order."""
+    from anyburl.reasoning.completion.judging import CHECKED
+
     frame = facts if isinstance(facts, pl.DataFrame) else facts_in_order(facts)
     if missing := [name for name in CHECKED if name not in frame.columns]:
         raise DataError(f"expected the columns {', '.join(CHECKED)}, got a frame without {', '.join(missing)}")

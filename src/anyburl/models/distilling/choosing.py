@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.data.table import find_keys
 from anyburl.graph.kernel import inverses
 from anyburl.models.distilling.kernel import AnswerRules, ChoiceArrays, ValueArrays, choose_more, start_choice
 from anyburl.models.distilling.known import KnownAnswers, Observer
@@ -67,11 +68,8 @@ class Generalisations:
     def _found(self, rows: Rows, heads: Ids, constants: Ids, numbers: Ids) -> Iterator[tuple[Rows, Rows]]:
         known = numbers >= 0
         keys = self._keys(heads[known], constants[known], numbers[known])
-        if not len(keys) or not len(self._sorted_keys):
-            return
-        places = np.minimum(np.searchsorted(self._sorted_keys, keys), len(self._sorted_keys) - 1)
-        is_there = self._sorted_keys[places] == keys
-        yield rows[known][is_there], self._sorted_rows[places[is_there]]
+        found = find_keys(keys, self._sorted_keys)
+        yield rows[known][found >= 0], self._sorted_rows[found[found >= 0]]
 
     def _keys(self, heads: Ids, constants: Ids, numbers: Ids) -> Rows:
         """Return a number for each head relation, constant and body."""

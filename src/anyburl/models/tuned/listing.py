@@ -18,11 +18,11 @@ from anyburl.base.polars_unstable import UNREADABLE
 from anyburl.base.sealed import scan_parquet
 from anyburl.bodies.rescore import rescore
 from anyburl.data.dataset import Dataset
-from anyburl.data.table import Ids, TripleTable
+from anyburl.data.table import Ids, TripleTable, find_keys
 from anyburl.graph.build import neighbours
 from anyburl.graph.stored import graph_of
 from anyburl.models.tuned.fallback import Fallback
-from anyburl.models.tuned.observations import Floats, Lists, find_answers, lists_of, rows_of
+from anyburl.models.tuned.observations import TOP_K, Floats, Lists, find_answers, lists_of, rows_of
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.queries import Ranks, joins_unconnected, make_queries, take_queries, target_ranks
 from anyburl.ranking.ranker import Progress, Ranker, ReadyRules, make_ranker
@@ -211,9 +211,8 @@ class ScoredAnswers:
         """Return a score for each question and entity: a low one for those without, zeros for questions without any."""
         scores = np.zeros((len(entities), self.n_entities), np.float32)
         keys = entities.astype(np.int64) * self.n_directed + relations
-        positions = np.minimum(np.searchsorted(self.keys, keys), max(0, len(self.keys) - 1))
-        for row, position in enumerate(positions.tolist()):
-            if len(self.keys) and self.keys[position] == keys[row]:
+        for row, position in enumerate(find_keys(keys, self.keys).tolist()):
+            if position >= 0:
                 own = slice(self.offsets[position], self.offsets[position + 1])
                 scores[row] = self.values[own].min() - UNSCORED
                 scores[row, self.candidates[own]] = self.values[own]
@@ -244,7 +243,6 @@ def _texts(table: pl.DataFrame, name: str, source: str) -> pl.Series:
     return column.cast(pl.String)
 
 
-TOP_K = 100  # candidates of the rules that the model reorders; others stay behind them
 SHORT = 50  # lists with fewer candidates are filled with those that fit without a rule
 MOST_SCORES = 1 << 26  # of all entities, held in memory at a time
 QUESTIONS_AT_A_TIME = 1024  # whose features are held in memory

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.data.table import find_keys
 from anyburl.graph.build import answer_counts, degrees, relation_counts
 from anyburl.graph.kernel import inverses
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
@@ -16,6 +17,7 @@ from anyburl.ranking.ranker import ReadyRules
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import KINDS, TYPE_OF_END
 
+TOP_K = 100  # candidates of the rules that the model reorders; others stay behind them
 LONGEST_GROUP = 5
 Floats = NDArray[np.float32]
 
@@ -112,13 +114,10 @@ def find_answers(lists: Lists, queries: QueryArrays) -> NDArray[np.int64]:
 
     The targets of a question are sorted, and questions follow each other: question and entity make sorted keys.
     """
-    if not len(queries.targets):
-        return np.full(len(lists.candidates), -1, np.int64)
     span = int(max(lists.candidates.max(initial=0), queries.targets.max(initial=0))) + 1
     keys = np.repeat(np.arange(len(lists.sizes)), np.diff(queries.target_offsets)) * span + queries.targets
     candidates = lists.questions * span + lists.candidates
-    rows = np.minimum(np.searchsorted(keys, candidates), len(keys) - 1)
-    return np.where(keys[rows] == candidates, rows, -1)
+    return find_keys(candidates, keys)
 
 
 def rerank(

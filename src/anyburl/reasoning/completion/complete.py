@@ -37,7 +37,7 @@ Ints = NDArray[np.int64]
 
 
 def fitting_types(dataset: Dataset, relation: int) -> Filter:
-    """Return a filter: subject and object have a type, by `relation`, that train shows at their place.
+    """Return a filter: subject and object have a type, by `relation`, that train shows there.
 
     Where classes are ordered (see `all_types`), a class above the type of the entity will do.
     """
@@ -51,26 +51,26 @@ def fitting_types(dataset: Dataset, relation: int) -> Filter:
 
 
 class _Types:
-    """The types of entities, and those seen as subjects (place 0) and objects (place 1) of each relation."""
+    """The types of entities, and those seen as subjects (end 0) and objects (end 1) of each relation."""
 
     def __init__(self, dataset: Dataset, relation: int) -> None:
         train, self._n_relations = dataset.train.triples, dataset.vocabulary.n_relations
         self._width = dataset.vocabulary.n_entities
         stated = _TypesOf(stated_types(dataset, relation), self._width)
-        seen = [self._keys(stated, place, train[:, 1], train[:, 2 * place])[1] for place in (0, 1)]
+        seen = [self._keys(stated, end, train[:, 1], train[:, 2 * end])[1] for end in (0, 1)]
         self._seen = np.unique(np.concatenate(seen))
         self._all = _TypesOf(all_types(dataset, relation), self._width)
 
     def _keys(
-        self, types: _TypesOf, place: int, relations: NDArray[np.int32], entities: NDArray[np.int32]
+        self, types: _TypesOf, end: int, relations: NDArray[np.int32], entities: NDArray[np.int32]
     ) -> tuple[Ints, Ints]:
-        """Return for each type of each entity its row, and a number for place, relation and type."""
-        rows, found = types.of(entities)
-        return rows, (place * self._n_relations + relations[rows].astype(np.int64)) * self._width + found
+        """Return for each type of each entity its row, and a number for end, relation and type."""
+        rows, own_types = types.of(entities)
+        return rows, (end * self._n_relations + relations[rows].astype(np.int64)) * self._width + own_types
 
-    def fit(self, place: int, relations: NDArray[np.int32], entities: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Whether each entity has a type that was seen at this place of its relation."""
-        rows, keys = self._keys(self._all, place, relations, entities)
+    def fit(self, end: int, relations: NDArray[np.int32], entities: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Whether each entity has a type that was seen at this end of its relation."""
+        rows, keys = self._keys(self._all, end, relations, entities)
         return np.bincount(rows[np.isin(keys, self._seen)], minlength=len(entities)) > 0
 
 
@@ -92,7 +92,7 @@ class _TypesOf:
 
 
 FACTS_AT_A_TIME = 1 << 16
-SECONDS_AT_A_TIME = 5.0  # what is found is handed on at least so often
+SECONDS_AT_A_TIME = 5.0  # facts are handed on at least so often
 
 Scores = NDArray[np.float64]
 
@@ -199,7 +199,7 @@ def _finding(
 def missing_by_id(
     missing: float | Mapping[str, float], vocabulary: Vocabulary, names: Names
 ) -> float | dict[int, float]:
-    """Return an assumption about what is missing, by the numbers of relations in place of their labels."""
+    """Return an assumption about what is missing, by the numbers of relations instead of their labels."""
     if not isinstance(missing, Mapping):
         return missing
     return {names.relation_id(label, vocabulary): share for label, share in missing.items()}

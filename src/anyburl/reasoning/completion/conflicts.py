@@ -13,7 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from anyburl.data.table import find_keys, packed
 from anyburl.data.vocabulary import Vocabulary
+from anyburl.graph.build import range_rows
 
 MOST = 0.94  # of the facts, or of the subjects, have a property that counts as found
 FEWEST = 20  # facts to find a property in
@@ -156,11 +158,11 @@ def _obligatory(subjects: Ints, relations: Ints, n_relations: int) -> NDArray[np
     together += together.T
     enough = n_subjects >= FEWEST
     # A relation with few subjects that all have a value tells little of one with many.
-    telling = enough[None, :] & (n_subjects[None, :] >= 0.5 * n_subjects[:, None])
-    shares = np.where(telling, together / np.maximum(n_subjects, 1), 0.0).max(axis=1, initial=0.0)
-    found = np.full(n_relations, np.nan)
-    found[common] = np.where(enough & (shares >= OBLIGATORY), shares, np.nan)
-    return found
+    comparable = enough[None, :] & (n_subjects[None, :] >= 0.5 * n_subjects[:, None])
+    shares = np.where(comparable, together / np.maximum(n_subjects, 1), 0.0).max(axis=1, initial=0.0)
+    obligatory = np.full(n_relations, np.nan)
+    obligatory[common] = np.where(enough & (shares >= OBLIGATORY), shares, np.nan)
+    return obligatory
 
 
 def _disjoint(subjects: Ints, relations: Ints, objects: Ints, chosen: Bools, n_entities: int) -> Ints:
@@ -195,8 +197,7 @@ def _disjoint(subjects: Ints, relations: Ints, objects: Ints, chosen: Bools, n_e
 
 def fact_keys(triples: NDArray[np.int32] | Ints, n_entities: int, n_relations: int) -> Ints:
     """Return one number for each fact."""
-    subjects, relations, objects = triples.astype(np.int64).T
-    return np.asarray((subjects * n_relations + relations) * n_entities + objects)
+    return packed(tuple(triples.T), n_entities, n_relations)
 
 
 @dataclass(frozen=True)
@@ -246,11 +247,7 @@ class Conflicts:
 
     def _rows_of(self, triples: Triples) -> Ints:
         """Return the rows in which triples are stated, -1 where they are not."""
-        if not len(self._keys):
-            return np.full(len(triples), -1, np.int64)
-        keys = fact_keys(triples, self._n_entities, self._n_relations)
-        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.where(self._keys[at] == keys, at, -1)
+        return find_keys(fact_keys(triples, self._n_entities, self._n_relations), self._keys)
 
     def _of_question(self, keys: Ints, triples: Triples) -> tuple[Ints, Ints]:
         """Return where the facts of each question (first end, relation, ?) begin and end in sorted keys."""
@@ -260,11 +257,10 @@ class Conflicts:
     def _another(self, keys: Ints, triples: Triples, rows: Ints, conflicts: Ints, stated: Ints) -> None:
         """Note, for each triple, the first stated fact with the same question and another answer."""
         first, last = self._of_question(keys, triples)
-        own = fact_keys(triples, self._n_entities, self._n_relations)
-        within = np.minimum(first, max(len(keys) - 1, 0))
-        chosen = np.where((last > first) & (keys[within] == own) if len(keys) else False, first + 1, first)
-        found = chosen < last
-        conflicts[rows[found]] = stated[chosen[found]]
+        own = find_keys(fact_keys(triples, self._n_entities, self._n_relations), keys)
+        another = first + (own == first)
+        exists = another < last
+        conflicts[rows[exists]] = stated[another[exists]]
 
     def _several(self, triples: Triples, conflicts: Ints) -> None:
         """Note, for each triple whose object is disjoint with another one of its subject, the fact that states that."""
@@ -273,9 +269,8 @@ class Conflicts:
             return
         concerned = np.flatnonzero(np.isin(triples[:, 1], np.unique(disjoint % n_relations)))
         first, last = self._of_question(self._keys, triples[concerned])
-        rows = np.repeat(concerned, last - first)
-        stated = np.arange(len(rows)) + np.repeat(first - (np.cumsum(last - first) - (last - first)), last - first)
+        rows, stated = np.repeat(concerned, last - first), range_rows(first, last - first)
         values, others = triples[rows, 2].astype(np.int64), self.stated[stated, 2]
         keys = (values * self._n_entities + others) * n_relations + triples[rows, 1]
-        found = disjoint[np.minimum(np.searchsorted(disjoint, keys), len(disjoint) - 1)] == keys
-        conflicts[rows[found]] = stated[found]
+        contradicts = find_keys(keys, disjoint) >= 0
+        conflicts[rows[contradicts]] = stated[contradicts]

@@ -91,15 +91,15 @@ MOST_FACTS = 1 << 22  # in memory; more of them go to temporary files
 FACTS_AT_A_TIME = 1 << 18
 
 
-def merge_directions(found: Iterator[FactColumns]) -> Iterator[FactColumns]:
+def merge_directions(parts: Iterator[FactColumns]) -> Iterator[FactColumns]:
     """Yield every fact once, with the higher of its scores; all facts of a subject come together.
 
-    If the search is interrupted, what was found is yielded before the interrupt is raised.
+    If the search is interrupted, the facts so far are yielded before the interrupt is raised.
     """
     with temporary_folder() as folder:
         files, waiting, interrupt = list[Path](), list[FactColumns](), None
         try:
-            for facts in found:
+            for facts in parts:
                 waiting.append(facts)
                 if sum(map(len, waiting)) > MOST_FACTS:
                     files.append(_spill(waiting, folder, len(files)))
@@ -195,19 +195,19 @@ def best_by_relation(find: Find, least: NDArray[np.float64], top: int, *, in_lev
     """
     for level in LEVELS if in_levels else LEVELS[-1:]:
         floors = np.where(np.isfinite(least), np.maximum(least, level), np.inf)
-        found = _keep_best(find(floors), top)
-        counts = np.bincount(found.triples[:, 1], minlength=len(least))
+        best = _keep_best(find(floors), top)
+        counts = np.bincount(best.triples[:, 1], minlength=len(least))
         is_done = np.isfinite(least) & ((counts >= top) | (floors == least))
-        yield found.take(is_done[found.triples[:, 1]])
+        yield best.take(is_done[best.triples[:, 1]])
         least = np.where(is_done, np.inf, least)
         if not np.isfinite(least).any():
             return
 
 
-def _keep_best(found: Iterator[FactColumns], top: int) -> FactColumns:
+def _keep_best(parts: Iterator[FactColumns], top: int) -> FactColumns:
     """Return the best facts of each relation; no more are kept at any time than a few for each."""
     kept, n_kept = list[FactColumns](), 0
-    for facts in found:
+    for facts in parts:
         kept.append(facts)
         n_kept += len(facts)
         if n_kept > SELECTED_AT_A_TIME:
@@ -241,14 +241,14 @@ def reasons_of(ranker: Ranker, facts: FactColumns) -> pl.Series:
     frame = rules.vocabulary.decode_triples(triples).with_columns(fact=pl.Series(rows))
     reasons = frame.group_by("fact", maintain_order=True).agg(facts=pl.concat_list("subject", "relation", "object"))
     every = pl.DataFrame({"fact": np.arange(len(facts))}).join(reasons, on="fact", how="left", maintain_order="left")
-    found = every["facts"].fill_null(pl.lit([], dtype=TRIPLES)).cast(TRIPLES)
+    listed = every["facts"].fill_null(pl.lit([], dtype=TRIPLES)).cast(TRIPLES)
     if not conditional.any():
-        return found
-    listed = found.to_list()
-    for place in np.flatnonzero(conditional):
-        one = find_groundings(ranker, int(facts.rules[place]), tuple(facts.triples[place].tolist()), 1)
-        listed[place] = [list(fact) for fact in one[0]] if one else []
-    return pl.Series(found.name, listed, dtype=TRIPLES)
+        return listed
+    per_fact = listed.to_list()
+    for row in np.flatnonzero(conditional):
+        one = find_groundings(ranker, int(facts.rules[row]), tuple(facts.triples[row].tolist()), 1)
+        per_fact[row] = [list(fact) for fact in one[0]] if one else []
+    return pl.Series(listed.name, per_fact, dtype=TRIPLES)
 
 
 def _walks(

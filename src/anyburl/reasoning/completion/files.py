@@ -2,7 +2,7 @@
 
 Facts as RDF, with where they come from.
 
-What is said of a fact has a vocabulary of its own, below `urn:anyburl:provenance:`.
+Scores, rules and reasons of facts have a vocabulary of their own, below `urn:anyburl:provenance:`.
 
     score, probability   numbers, xsd:double
     rule                 the best rule that predicts it, as text
@@ -55,7 +55,7 @@ class RdfText:
 
     def __call__(self, facts: pl.DataFrame, is_first: bool) -> str:
         head = [f"{line}\n" for line in self._terms.head()] if is_first else []
-        lines = self._commented(facts) if self._provenance == "none" else self._told(facts)
+        lines = self._commented(facts) if self._provenance == "none" else self._with_provenance(facts)
         return "".join([*head, *lines])
 
     def _commented(self, facts: pl.DataFrame) -> list[str]:
@@ -73,18 +73,18 @@ class RdfText:
         ).to_series()
         return (self._terms.statements(facts) + comments).to_list()
 
-    def _told(self, facts: pl.DataFrame) -> Iterator[str]:
+    def _with_provenance(self, facts: pl.DataFrame) -> Iterator[str]:
         for fact in facts.iter_rows(named=True):
-            triple = [fact[place] for place in COLUMNS]
+            triple = [fact[column] for column in COLUMNS]
             premises = fact.get("facts") or []
             yield f"{self._terms.statement(triple)} .\n"
-            yield from self._described(triple, [*self._said(fact), *map(self._premise, premises)])
+            yield from self._described(triple, [*self._provenance_of(fact), *map(self._premise, premises)])
             if not self._quotes:
                 for premise in premises:
                     yield from self._described(premise, [])
 
-    def _said(self, fact: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield what is said of a fact: relations and their objects."""
+    def _provenance_of(self, fact: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield how likely a fact is, and from which rule it comes: relations and their objects."""
         for name in ("score", "probability"):
             if fact[name] is not None:
                 yield self._own(name), f'"{fact[name]!r}"^^{self._iri(f"{XSD}double")}'
@@ -94,14 +94,14 @@ class RdfText:
     def _premise(self, triple: Triple) -> tuple[str, str]:
         return self._own("premise"), self._node(triple)
 
-    def _described(self, triple: Triple, said: Sequence[tuple[str, str]]) -> Iterator[str]:
-        """Yield what is said of a statement and, unless it is quoted, which statement it is."""
-        node, parts = self._node(triple), list(said)
+    def _described(self, triple: Triple, properties: Sequence[tuple[str, str]]) -> Iterator[str]:
+        """Yield the `properties` of a statement and, unless it is quoted, which statement it is."""
+        node, parts = self._node(triple), list(properties)
         if not self._quotes:
             parts = [*self._identified(triple), *parts]
         if self._terms.prefixes:
-            told = " ;\n    ".join(f"{relation} {object}" for relation, object in parts)
-            yield f"{node} {told} .\n"
+            described = " ;\n    ".join(f"{relation} {object}" for relation, object in parts)
+            yield f"{node} {described} .\n"
         else:
             yield from (f"{node} {relation} {object} .\n" for relation, object in parts)
 
@@ -110,8 +110,8 @@ class RdfText:
             yield self._iri(f"{RDF}reifies"), f"<<( {self._terms.statement(triple)} )>>"
             return
         yield self._iri(f"{RDF}type"), self._iri(f"{RDF}Statement")
-        for name, place, label in zip(("subject", "predicate", "object"), COLUMNS, triple, strict=True):
-            yield self._iri(f"{RDF}{name}"), self._terms.term(label, place)
+        for name, column, label in zip(("subject", "predicate", "object"), COLUMNS, triple, strict=True):
+            yield self._iri(f"{RDF}{name}"), self._terms.term(label, column)
 
     def _node(self, triple: Triple) -> str:
         """Return what stands for a statement: itself, quoted, or an IRI that is always the same."""

@@ -37,8 +37,8 @@ LEAST_SCORE = 0.05  # of facts that are counted
 LEAST_PROBABILITY = 0.1  # where a sample shows that facts are less likely, the others need not be counted
 MANY_HIDDEN = 4_000  # facts in the sample
 COUNTED_AT_A_TIME = 1 << 18  # facts
-WORTH_ASKING = 0.03  # probability by rules alone: about less likely facts, a model is not asked
-LOST = 0.02  # of the likely facts may be lost where rules say too little for a model to be asked
+LEAST_BY_RULES = 0.03  # probability by rules alone: a model does not score less likely facts
+LOST = 0.02  # of the likely facts may be lost since rules score them too low for a model to see them
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -146,24 +146,24 @@ def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress |
 
     A sample of the subjects shows how likely facts are by their scores. For the other subjects, those that are hardly
     likely are not counted any more. Where a model scores facts, the rules alone are tried on the sample first: what
-    they show to be unlikely, the model is not asked about, which would take far longer than all the rest.
+    they show to be unlikely, the model does not score, which would take far longer than all the rest.
     """
-    game, tally, asks_model = _Game(hiding, properties), Tally(hiding, properties), has_model(hiding.ranker)
+    game, tally, by_model = _Game(hiding, properties), Tally(hiding, properties), has_model(hiding.ranker)
     n_relations, n_entities = hiding.dataset.vocabulary.n_relations, hiding.dataset.vocabulary.n_entities
     in_sample = np.random.default_rng(seed).random(n_entities) < MANY_HIDDEN / max(len(hiding.dataset.valid), 1)
     sample, others = (np.flatnonzero(chosen).astype(np.int32) for chosen in (in_sample, ~in_sample))
     least, floors = np.full(n_relations, LEAST_SCORE), np.zeros(n_relations)
-    if asks_model:
+    if by_model:
         by_rules = Tally(hiding, properties)
         for facts in _Game(replace(hiding, ranker=hiding.ranker.lister()), properties).proposals(sample, least, floors):
             by_rules.add(facts)
-        floors = np.minimum(_scores_from(by_rules, WORTH_ASKING), 1.0)
+        floors = np.minimum(_scores_from(by_rules, LEAST_BY_RULES), 1.0)
     listed = list[FactColumns]()
     for facts in game.proposals(sample, least, floors, progress):
         tally.add(facts)
         listed.append(facts)
     least = np.maximum(_scores_from(tally, LEAST_PROBABILITY), LEAST_SCORE)
-    if asks_model:
+    if by_model:
         tally.floors = floors = np.maximum(floors, listed_floors(FactColumns.concat(listed), least))
     for facts in game.proposals(others, least, floors, progress):
         tally.add(facts)

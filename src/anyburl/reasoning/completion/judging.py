@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from anyburl.base.errors import DataError
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.names import Names
+from anyburl.data.table import find_keys
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import answer_counts, held_by, split_bits
 from anyburl.models.calibration import Calibration
@@ -120,7 +121,7 @@ class Judge:
         return np.where((conflicts == NOTHING) & (facts.scores > 0), likely, np.nan), conflicts
 
     def verdicts(self, calibration: Calibration | None, triples: Triples) -> list[Verdict]:
-        """Return what can be said of each fact."""
+        """Return the verdict on each fact."""
         likely, rows = self.probabilities(calibration, triples)
         return [
             Verdict(None if np.isnan(probability) else float(probability), conflict)
@@ -144,29 +145,26 @@ class Judge:
         n, n_entities, n_relations = len(triples), self.ranker.graph.n_entities, self.ranker.graph.n_relations
         nothing = np.zeros(n, np.int64)
         facts = FactColumns(triples, np.zeros(n), np.full(n, -1, np.int32), np.zeros(n, np.int32), nothing)
-        instead, wanted = np.full(n, -1, np.int64), fact_keys(triples, n_entities, n_relations)
-        questions = np.unique(wanted // n_entities)
-        asked = QueryIds((questions // n_relations).astype(np.int32), (questions % n_relations).astype(np.int32))
+        instead, keys = np.full(n, -1, np.int64), fact_keys(triples, n_entities, n_relations)
+        questions = keys // n_entities
+        distinct = np.unique(questions)
+        queries = QueryIds((distinct // n_relations).astype(np.int32), (distinct % n_relations).astype(np.int32))
         one_object = self.conflicts.properties.one_object
-        for answers in answer_columns(self.ranker, self.dataset, asked, top=LISTED, include_known=False):
-            of_rules = answers.n_rules > 0
-            listed = FactColumns(answers.triples, answers.scores, answers.rules, answers.n_rules).take(of_rules)
-            keys, contexts = fact_keys(listed.triples, n_entities, n_relations), self.contexts_of(listed)
-            if not len(keys):
-                continue
-            order = np.argsort(keys)
-            at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-            here = np.flatnonzero(keys[at] == wanted)
-            for name, column in (("scores", listed.scores), ("rules", listed.rules), ("n_rules", listed.n_rules)):
-                getattr(facts, name)[here] = column[at[here]]
-            facts.contexts[here] = contexts[at[here]]
-            best = np.flatnonzero((contexts == 0) & one_object[listed.triples[:, 1]])
-            of_best = keys[best] // n_entities
-            order = np.argsort(of_best)
-            if len(best):
-                at = order[np.minimum(np.searchsorted(of_best, wanted // n_entities, sorter=order), len(best) - 1)]
-                here = np.flatnonzero((of_best[at] == wanted // n_entities) & (keys[best[at]] != wanted))
-                instead[here] = listed.triples[best[at[here]], 2]
+        for answers in answer_columns(self.ranker, self.dataset, queries, top=LISTED, include_known=False):
+            listed = FactColumns(answers.triples, answers.scores, answers.rules, answers.n_rules)
+            listed = listed.take(answers.n_rules > 0)
+            listed = listed.take(np.argsort(fact_keys(listed.triples, n_entities, n_relations)))
+            listed = replace(listed, contexts=self.contexts_of(listed))
+            listed_keys = fact_keys(listed.triples, n_entities, n_relations)
+            rows = find_keys(keys, listed_keys)
+            for name in ("scores", "rules", "n_rules", "contexts"):
+                getattr(facts, name)[rows >= 0] = getattr(listed, name)[rows[rows >= 0]]
+            best = listed.take((listed.contexts == 0) & one_object[listed.triples[:, 1]])
+            best_keys = fact_keys(best.triples, n_entities, n_relations)
+            rows = find_keys(questions, best_keys // n_entities)
+            others = np.flatnonzero(rows >= 0)
+            others = others[best_keys[rows[others]] != keys[others]]
+            instead[others] = best.triples[rows[others], 2]
         return facts, instead
 
 
@@ -205,13 +203,13 @@ class Checker:
         held, conflicts = np.zeros(n, np.uint8), np.full(n, NOTHING)
         held[known] = held_by(judge.dataset, triples[known]) & split_bits(self.splits)
         conflicts[known] = judge.conflicts.find(triples[known])
-        found, instead = judge.look_up(triples[known])
+        listed, instead = judge.look_up(triples[known])
         scores, rules, likely = np.zeros(n), np.full(n, -1), np.full(n, np.nan)
-        scores[known], rules[known] = found.scores, found.rules
+        scores[known], rules[known] = listed.scores, listed.rules
         if self.classifier is not None and len(known):
             likely[known] = self.classifier.probabilities(triples[known])
         elif self.calibration is not None:
-            likely[known] = self.calibration.probabilities(triples[known, 1], found.contexts, found.scores)
+            likely[known] = self.calibration.probabilities(triples[known, 1], listed.contexts, listed.scores)
             likely[(scores == 0) | (conflicts != NOTHING)] = np.nan
         likely[held > 0] = np.nan
         sure = scores if self.calibration is None and self.classifier is None else np.nan_to_num(likely)
@@ -240,14 +238,14 @@ def encode_facts(facts: pl.DataFrame, vocabulary: Vocabulary, names: Names) -> t
     unseen = [""] * len(facts)
     for row in np.flatnonzero((triples < 0).any(axis=1)).tolist():
         lacking = []
-        for place, label in enumerate(facts.row(row)):
-            if triples[row, place] >= 0:
+        for column, label in enumerate(facts.row(row)):
+            if triples[row, column] >= 0:
                 continue
-            find = names.relation_id if place == 1 else names.entity_id
+            find = names.relation_id if column == 1 else names.entity_id
             with suppress(DataError):
-                triples[row, place] = find(label or "", vocabulary) if names else -1
-            if triples[row, place] < 0:
-                lacking.append(f"the {'relation' if place == 1 else 'entity'} {label!r}")
+                triples[row, column] = find(label or "", vocabulary) if names else -1
+            if triples[row, column] < 0:
+                lacking.append(f"the {'relation' if column == 1 else 'entity'} {label!r}")
         if lacking:
             unseen[row] = f"{' and '.join(lacking)} {'are' if len(lacking) > 1 else 'is'} not in the data"
     return triples, unseen
@@ -277,7 +275,7 @@ def _reasons(judge: Judge, triples: NDArray[np.int32], rules: NDArray[np.int64])
 def _notes(
     unseen: list[str], scores: NDArray[np.float64], conflicts: NDArray[np.int64], held: NDArray[np.uint8]
 ) -> list[str]:
-    """Return what else there is to say."""
+    """Return for each fact why nothing speaks for it, "" where something does or nothing more is known."""
     notes = []
     for lacking, score, conflict, splits in zip(unseen, scores, conflicts.tolist(), held.tolist(), strict=True):
         if lacking:

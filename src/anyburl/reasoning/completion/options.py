@@ -21,7 +21,7 @@ MOST_MISSING = 0.9
 MISSING = f"a share from 0 to {MOST_MISSING}, or one for each of some relations"
 
 
-WANTED = "Which facts"
+PANEL = "Which facts"
 
 
 def _labels(option: str, labels: Any) -> tuple[str, ...]:
@@ -91,17 +91,17 @@ class CompleteOptions(Options):
         checking.share,
         help=f"Minimum score. Defaults to {MIN_SCORE} without --top and --min-probability.",
         metavar="SCORE",
-        panel=WANTED,
+        panel=PANEL,
     )
     min_probability: float | None = option(
         None,
         checking.share,
         help="Minimum probability that a fact is true (see `anyburl calibrate`).",
         metavar="CHANCE",
-        panel=WANTED,
+        panel=PANEL,
     )
     top: int | None = option(
-        None, checking.whole, 1, help="Keep the N best facts of each group (see --per).", metavar="N", panel=WANTED
+        None, checking.whole, 1, help="Keep the N best facts of each group (see --per).", metavar="N", panel=PANEL
     )
     per: str = option(
         "relation",
@@ -109,7 +109,7 @@ class CompleteOptions(Options):
         PER_CHOICES,
         help="How --top groups facts; a question is (subject, relation, ?).",
         metavar="|".join(PER_CHOICES),
-        panel=WANTED,
+        panel=PANEL,
     )
     relations: Sequence[str] | None = option(
         None,
@@ -117,7 +117,7 @@ class CompleteOptions(Options):
         help="Only facts of these relations.",
         parse=lambda text: _parse_labels("--relations", text),
         metavar="A,B",
-        panel=WANTED,
+        panel=PANEL,
     )
     subjects: Sequence[str] | None = option(
         None,
@@ -126,7 +126,7 @@ class CompleteOptions(Options):
         flag_help="One label per line.",
         parse=Path,
         metavar="FILE",
-        panel=WANTED,
+        panel=PANEL,
     )
     functional: Sequence[str] | str = option(
         AUTO,
@@ -135,7 +135,7 @@ class CompleteOptions(Options):
         f"best object for the others. {AUTO} finds them in the data, {NONE} takes no relation for one.",
         parse=_parse_functional,
         metavar=f"A,B|{AUTO}|{NONE}",
-        panel=WANTED,
+        panel=PANEL,
     )
     exempt: Sequence[str] = option(
         (),
@@ -143,17 +143,17 @@ class CompleteOptions(Options):
         help="Nothing that is stated contradicts facts of these relations.",
         parse=lambda text: _parse_labels("--exempt", text),
         metavar="A,B",
-        panel=WANTED,
+        panel=PANEL,
     )
     conflicts: bool = option(
         False,
         checking.flag,
         help="Also facts that stated ones contradict, with the stated fact.",
         flag="--conflicts",
-        panel=WANTED,
+        panel=PANEL,
     )
     missing: float | Mapping[str, float] | None = option(
-        None, check_missing, help=MISSING_HELP, parse=parse_missing, metavar="SHARE", panel=WANTED
+        None, check_missing, help=MISSING_HELP, parse=parse_missing, metavar="SHARE", panel=PANEL
     )
     types: str | None = option(
         None,
@@ -162,7 +162,7 @@ class CompleteOptions(Options):
         help="Require subject and object to have a type, stated by this relation, that is known in their position, or "
         "a subclass of it (rdfs:subClassOf).",
         metavar="RELATION",
-        panel=WANTED,
+        panel=PANEL,
     )
     reasons: bool = option(
         False, checking.flag, help="Include the facts that make the best rule predict each fact.", flag="--reasons"

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.graph.build import held_by, split_bits
 from anyburl.models.tuned.fallback import Fallback
-from anyburl.models.tuned.listing import TOP_K, take_groups
-from anyburl.models.tuned.observations import Lists, logistic, rows_of
+from anyburl.models.tuned.listing import take_groups
+from anyburl.models.tuned.observations import TOP_K, Lists, logistic, rows_of
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.ranking.arrays import (
     QueryArrays,
@@ -326,7 +326,7 @@ def missing_facts(
     entities = np.arange(ranker.graph.n_entities, dtype=np.int32)
     if subjects is not None and not search.both_ways:
         entities = np.unique(subjects)
-    found = _found(ranker, search, entities, progress)
+    found = _search_slices(ranker, search, entities, progress)
     if search.both_ways:
         found = merge_directions(found if subjects is None else _only_about(found, subjects))
     bits = split_bits(stated)
@@ -334,7 +334,7 @@ def missing_facts(
         yield facts.take(held_by(dataset, facts.triples) & bits == 0)
 
 
-def _found(
+def _search_slices(
     ranker: Ranker, search: Search, entities: NDArray[np.int32], progress: Progress | None
 ) -> Iterator[FactColumns]:
     if not len(search.finder.heads):
