@@ -111,7 +111,7 @@ def _check_subjects(path: Path | None, labels: dict[int, str], reasoner: Reasone
 
 
 class _Summary:
-    """What was found, counted while it is written."""
+    """The facts by relation, counted while they are written."""
 
     def __init__(self, reasoner: Reasoner, out: str) -> None:
         self._reasoner, self._out = reasoner, out
@@ -131,7 +131,7 @@ class _Summary:
         with Interrupts(lambda: None) as interrupts:
             for facts in self._reasoner.complete(options, progress=advance):
                 target.add(facts)
-                self._count(facts.group_by("relation").agg(pl.len(), pl.max("score")))
+                self._count(facts.group_by("relation", maintain_order=True).agg(pl.len(), pl.max("score")))
         self._seconds = time.monotonic() - self._started
 
     def _count(self, facts: pl.DataFrame) -> None:

@@ -202,7 +202,7 @@ def _evaluate(
     with source.open(options, at, seed=how.seed) as reasoner:
         if not len(reasoner.dataset.split(how.split)):
             raise DataError(f"{reasoner.dataset.name} has no triples in its {how.split} split: {SPLIT_HINT}")
-        metrics = rank_in_sight(source, reasoner, how)
+        metrics = rank_with_progress(source, reasoner, how)
         if rankings is not None:
             _write_rankings(rankings, source, reasoner, how.split)
     return metrics, {"load": round(source.seconds_loading, 3), **metrics.seconds}
@@ -218,7 +218,7 @@ def _keep(source: RulesAndData, results: list[Metrics], snapshots: list[float | 
                 keep_metrics(source.path, metrics, at)
 
 
-def rank_in_sight(source: RulesAndData, reasoner: Reasoner, how: _How) -> Metrics:
+def rank_with_progress(source: RulesAndData, reasoner: Reasoner, how: _How) -> Metrics:
     """Evaluate with a progress bar."""
     from anyburl.ranking.queries import make_queries
     from anyburl.reasoning.evaluation import choose_triples

@@ -71,11 +71,11 @@ def unlock(data: str, timeout: float = ReadOptions.timeout, *, writing: bool = F
         raise
     except UnauthorizedError:
         host = urlsplit(address.location).netloc
-        user = _asked(f"user name for {host}: ") if address.kind == ENDPOINT else ""
+        user = _prompt(f"user name for {host}: ") if address.kind == ENDPOINT else ""
         keep_credentials(address.location, user, getpass.getpass(f"password for {user or host}: "))
 
 
-def _asked(question: str) -> str:
+def _prompt(question: str) -> str:
     sys.stderr.write(question)
     sys.stderr.flush()
     answer = sys.stdin.readline().strip()
@@ -173,7 +173,9 @@ def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> Non
         notes.say(f"and {len(report.rejected) - N_REJECTED_SHOWN:,} more")
 
 
-def read_in_sight(data: str, notes: PlainConsole, noun: str, load: Callable[[Callable[[int], None]], Loaded]) -> Loaded:
+def read_with_progress(
+    data: str, notes: PlainConsole, noun: str, load: Callable[[Callable[[int], None]], Loaded]
+) -> Loaded:
     """Return what `load` returns, which reads DATA and is given what to call with the number of `noun`s read so far.
 
     DATA is downloaded first if it is the name of a data set; what is not there is refused, with what is beside it.
@@ -198,7 +200,7 @@ def load_data_argument(
     """Load DATA and, if it `is_new` and not what a run folder remembers, say what of it was left out."""
     from anyburl.data.dataset import load_dataset
 
-    dataset = read_in_sight(data, notes, "triple", lambda progress: load_dataset(data, options, progress))
+    dataset = read_with_progress(data, notes, "triple", lambda progress: load_dataset(data, options, progress))
     if is_new:
         remark_left_out(dataset.name, dataset.left_out, dataset.reading, notes)
         _remark_attributes(dataset, notes)

@@ -16,7 +16,7 @@ from anyburl.base.errors import OptionError, RunError, counted
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import Json, Quiet, Rules, Run, Threads, UnusedSeed
 from anyburl.cli.events import peak_memory_mb
-from anyburl.cli.loading import existing_rules, read_in_sight, remark_left_out
+from anyburl.cli.loading import existing_rules, read_with_progress, remark_left_out
 from anyburl.cli.notes import (
     Interrupts,
     PlainConsole,
@@ -56,7 +56,7 @@ def load_history_argument(
     """Load DATA with its times and, if it `is_new` and not what a run folder remembers, say how they are counted."""
     from anyburl.temporal.facts import load_temporal_dataset
 
-    dataset = read_in_sight(data, notes, "fact", lambda progress: load_temporal_dataset(data, reading, progress))
+    dataset = read_with_progress(data, notes, "fact", lambda progress: load_temporal_dataset(data, reading, progress))
     if is_new:
         remark_left_out(dataset.name, dataset.left_out, dataset.reading, notes)
         chosen = "" if reading is not None and reading.time is not None else f" (--time {IGNORED} leaves them out)"

@@ -57,7 +57,7 @@ class RayEngine(Stoppable):
         self._sweeping: set[PathProfile] = set()
         self._exhausted: set[PathProfile] = set()
         self._listed: dict[PathProfile, Listed] = {}  # how far all workers have come
-        self._n_told = 0  # of the harvested: workers know of them
+        self._n_sent = 0  # of the harvested bodies: how many were sent to workers
         self._new_harvested: list[Harvested] = []  # those that `take_harvested` has not returned yet
         self._divided = ALL_SHARDS  # the shards that were last divided or handed out,
         self._owned: dict[int, NDArray[np.bool_]] = {}  # and which of them each worker has
@@ -154,7 +154,7 @@ class RayEngine(Stoppable):
             self._owned = dict(zip(numbers, divide_shards(shards, len(numbers)), strict=True))
         if not is_new:
             return {}
-        self._divided, self._n_told = shards, 0
+        self._divided, self._n_sent = shards, 0
         listed = {profile: progress.done for profile, progress in self._listed.items()}
         finished = frozenset(self._exhausted)
         return {
@@ -165,12 +165,12 @@ class RayEngine(Stoppable):
         """Return the harvested bodies that workers do not know of: all, after a division; later, with seconds, none,
         since each knows its own.
         """
-        if self._n_told and self._options.seconds is not None:
+        if self._n_sent and self._options.seconds is not None:
             return None
-        news = join_harvested(self._harvested[self._n_told :])
-        if not self._n_told:
+        news = join_harvested(self._harvested[self._n_sent :])
+        if not self._n_sent:
             self._harvested = [news]
-        self._n_told = len(self._harvested)
+        self._n_sent = len(self._harvested)
         return self._crew.put(news)
 
     def _hand_out(self, handout: Handout, number: int) -> NDArray[np.int64]:

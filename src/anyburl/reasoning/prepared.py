@@ -51,7 +51,7 @@ FORMAT = 2
 PREPARED = "prepared"
 CARD = "card.json"
 STORED = ("bodies", *REQUIRED)
-STORED_IF_THERE = tuple(name for name, column in COLUMNS.items() if column.optional and column.is_said)
+STORED_IF_THERE = tuple(name for name, column in COLUMNS.items() if column.optional and column.is_written)
 PIECE = 1 << 24  # bytes read at a time
 N_SAMPLED, SAMPLE = 16, 1 << 12  # places in a file, and the bytes that are read at each
 

@@ -132,7 +132,7 @@ def encode_queries(
     for what is asked. `facts` decide what ambiguous names mean. Errors name the number of the query, from 1.
     """
     frame = _query_frame(queries)
-    asks_subject, asks_object = (_is_asked(frame[name]) for name in ("subject", "object"))
+    asks_subject, asks_object = (_is_unknown(frame[name]) for name in ("subject", "object"))
     wrong = np.flatnonzero(asks_subject == asks_object)
     if len(wrong):
         shown = " ".join(str(label) for label in frame.row(int(wrong[0])))
@@ -170,7 +170,7 @@ def _query_frame(queries: Any) -> pl.DataFrame:
     raise DataError(f"expected queries as tuples or a frame, got {type(queries).__name__}")
 
 
-def _is_asked(labels: pl.Series) -> NDArray[np.bool_]:
+def _is_unknown(labels: pl.Series) -> NDArray[np.bool_]:
     return (labels.is_null() | (labels == UNKNOWN).fill_null(False)).to_numpy()
 
 

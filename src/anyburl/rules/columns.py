@@ -63,7 +63,7 @@ DISTILLING = "anyburl.distil(rules, data)"
 """What computes the measures of a set as a whole."""
 
 SMOOTHING = 5
-"""Of the confidence that rules are sorted by and that surprise is counted from."""
+"""Of the confidence that rules are sorted and compared by, and that surprise is counted from."""
 
 
 def surprise(support: Counts, predictions: Counts, base_rates: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -129,7 +129,7 @@ class Column:
         return self.holds in IDENTITY
 
     @property
-    def is_said(self) -> bool:
+    def is_written(self) -> bool:
         """Whether the column is part of what the rule says, or of how that is written."""
         return self.is_identity or self.holds is Holds.VALUE_KIND
 

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.rules import columns as measures
-from anyburl.rules.columns import COLUMNS, Holds, RuleColumns
+from anyburl.rules.columns import COLUMNS, SMOOTHING, Holds, RuleColumns
 from anyburl.rules.combine import join_vocabularies, reencode, rule_keys
 from anyburl.rules.ruleset import RuleSet
 
 Rows = NDArray[np.int64]
 
-SMOOTHING = 5  # of confidences compared: a rule that falls from 500 of 510 matters more than one of 2 of 2
 BEFORE, AFTER = "_before", "_after"
 
 

@@ -326,7 +326,7 @@ def missing_facts(
     entities = np.arange(ranker.graph.n_entities, dtype=np.int32)
     if subjects is not None and not search.both_ways:
         entities = np.unique(subjects)
-    found = _found(ranker, search, entities, progress)
+    found = _search_slices(ranker, search, entities, progress)
     if search.both_ways:
         found = merge_directions(found if subjects is None else _only_about(found, subjects))
     bits = split_bits(stated)
@@ -334,7 +334,7 @@ def missing_facts(
         yield facts.take(held_by(dataset, facts.triples) & bits == 0)
 
 
-def _found(
+def _search_slices(
     ranker: Ranker, search: Search, entities: NDArray[np.int32], progress: Progress | None
 ) -> Iterator[FactColumns]:
     if not len(search.finder.heads):

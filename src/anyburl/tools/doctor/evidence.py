@@ -34,7 +34,7 @@ from anyburl.ranking.index import to_confidences
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.explanation.kernel import CheckedRules, empty_search, find_support
-from anyburl.rules.columns import confidence
+from anyburl.rules.columns import SMOOTHING, confidence
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import MAX_LENGTH
 from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, Triples, questions_of
@@ -270,7 +270,6 @@ def _check(facts: DatasetFacts, functional: Functional, top: int) -> list[Findin
     ]
 
 
-SMOOTHING = 5.0
 MOST_BINARY = 100  # rules of one head that are looked at: those with the highest support x confidence
 MOST_UNARY = 20
 FACTS_WITH_LONG_BODIES = 200_000

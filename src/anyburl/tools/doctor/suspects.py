@@ -265,7 +265,7 @@ class Reasons:
     """What speaks against facts, in words."""
 
     def __init__(self, facts: DatasetFacts, functional: Sequence[Functional], suspicion: Suspicion) -> None:
-        self._facts, self._found = facts, suspicion
+        self._facts, self._suspicion = facts, suspicion
         self._names = facts.dataset.names
         self._breaking = [(one, one.breaking(self._relations)) for one in functional]
         self._sorted: dict[tuple[int, int], Floats] = {}
@@ -276,18 +276,18 @@ class Reasons:
 
     def behind(self, row: int) -> str:
         """Return the strongest rule for the fact at a row of train, the fact itself not counted."""
-        supported = self._found.supported
+        supported = self._suspicion.supported
         if supported is None or supported.rows[row] < 0:
             return "no rule"
         return f"{supported.scores[row]:.2f}: {self._rule(int(supported.rows[row]))}"
 
     def against(self, row: int) -> str:
         """Return the strongest rule for another answer than the fact at a row of train."""
-        contradicted = self._found.contradicted
+        contradicted = self._suspicion.contradicted
         return f"{contradicted.scores[row]:.2f}: {self._rule(int(contradicted.rows[row]))}"
 
     def _parts(self, row: int) -> Iterator[str]:
-        suspicion = self._found
+        suspicion = self._suspicion
         answer = int(suspicion.contradicted.answers[row])
         if answer >= 0:
             label, score = self._facts.dataset.vocabulary.entity_label(answer), suspicion.contradicted.scores[row]
@@ -308,7 +308,7 @@ class Reasons:
         return relations
 
     def _support(self, row: int) -> str:
-        supported = self._found.supported
+        supported = self._suspicion.supported
         assert supported is not None
         better = self._share_above(row, supported.scores, -1)
         if supported.rows[row] < 0:
@@ -317,8 +317,8 @@ class Reasons:
         return f"{better} of the facts of this relation have a better rule than {rule} ({supported.scores[row]:.2f})"
 
     def _fit(self, row: int) -> str:
-        end = int(self._found.worse[row])
-        better = self._share_above(row, self._found.fits[:, end], end)
+        end = int(self._suspicion.worse[row])
+        better = self._share_above(row, self._suspicion.fits[:, end], end)
         return f"its {ENDS[end]} fits worse than {better} of the {ENDS[end]}s of this relation"
 
     def _share_above(self, row: int, values: Floats, kind: int) -> str:
@@ -330,5 +330,5 @@ class Reasons:
         return share_text(len(beside) - int(np.searchsorted(beside, values[row], "right")), len(beside))
 
     def _rule(self, row: int) -> str:
-        assert self._found.rules is not None
-        return rule_text(self._found.rules.rule(row), self._names)
+        assert self._suspicion.rules is not None
+        return rule_text(self._suspicion.rules.rule(row), self._names)
