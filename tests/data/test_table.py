@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from anyburl.base.errors import DataError, UnknownLabelError
 from anyburl.data import TripleTable, Vocabulary
-from anyburl.data.table import sorted_unique
+from anyburl.data.table import find_keys, sorted_unique
 
 FACTS = [
     ("lisa", "speaks", "dutch"),
@@ -247,3 +247,10 @@ def test_a_table_does_not_change_with_its_array() -> None:
     ids[:] = 9
     assert table.triples.tolist() == [[0, 0, 1]]
     assert ids.flags.writeable
+
+
+@given(st.lists(st.integers(-5, 5)), st.lists(st.integers(-5, 5)))
+def test_keys_are_found_where_they_first_stand(keys: list[int], others: list[int]) -> None:
+    ordered = sorted(others)
+    rows = find_keys(np.array(keys, np.int64), np.array(ordered, np.int64))
+    assert rows.tolist() == [ordered.index(key) if key in ordered else -1 for key in keys]
