@@ -160,8 +160,8 @@ def test_rules_fire_for_what_the_reference_predicts(case: Case, object_identity:
         for x in predicted_by_condition(graph, case.values, rule, object_identity):
             other = x if rule[1] == n_entities else rule[1]
             expected.add((row, x, other) if rule[0] < n_relations else (row, other, x))
-    for row, rule in enumerate(case.compared, len(case.rules)):
-        expected |= {(row, *pair) for pair in predicted_by_comparison(graph, case.values, rule, object_identity)}
+    for row, one in enumerate(case.compared, len(case.rules)):
+        expected |= {(row, *pair) for pair in predicted_by_comparison(graph, case.values, one, object_identity)}
     assert fired == [expected, expected]
 
 

@@ -180,7 +180,7 @@ class _Summary:
 
 
 FAILED = 3  # the exit code of a failed --fail-below or --fail-on
-SUFFIXES = (".tsv", ".csv", ".parquet", ".jsonl")
+CHECKED_SUFFIXES = (".tsv", ".csv", ".parquet", ".jsonl")
 N_SHOWN = 50
 STYLES = {"stated": "green", "supported": "green", "contradicted": "red", "unknown": "yellow"}
 
@@ -200,7 +200,7 @@ def check_command(
     run: Annotated[str, typer.Option("--run", metavar="RUN", help="The run folder, or a file of rules.")],
     data: Data = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help=f"Write the results to a file: {', '.join(SUFFIXES)}.")
+        Path | None, typer.Option(metavar="FILE", help=f"Write the results to a file: {', '.join(CHECKED_SUFFIXES)}.")
     ] = None,
     min_probability: Annotated[
         float, typer.Option(metavar="CHANCE", help="From this probability on, facts are supported.")
@@ -275,8 +275,8 @@ def check_target(out: Path | None) -> None:
     """Refuse, before any work is done, what results cannot be written to."""
     if out is None:
         return
-    if out.suffix.lower() not in SUFFIXES:
-        raise DataError(f"{out}: expected a file that ends in one of {', '.join(SUFFIXES)}")
+    if out.suffix.lower() not in CHECKED_SUFFIXES:
+        raise DataError(f"{out}: expected a file that ends in one of {', '.join(CHECKED_SUFFIXES)}")
     if not at_home(out).parent.is_dir():
         raise DataError(f"{out}: the folder {out.parent} does not exist")
 

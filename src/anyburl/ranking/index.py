@@ -25,7 +25,7 @@ from anyburl.ranking.arrays import (
 )
 from anyburl.ranking.kernel_trie import copy_steps, count_sort, count_steps, find_best_below, number_counts
 from anyburl.ranking.options import UNIT, RankOptions
-from anyburl.rules.columns import condition_attributes
+from anyburl.rules.columns import condition_attributes, confidence
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import KINDS, MAX_LENGTH, RuleType
 
@@ -310,14 +310,11 @@ def shown_scores(keys: NDArray[np.int64]) -> NDArray[np.float64]:
     return to_confidences(keys).round(DIGITS) + 0.0  # 0, not -0, for a key of 0
 
 
-def count_confidences(
+def weighted_confidences(
     options: RankOptions, types: NDArray[np.uint8], support: NDArray[np.int32], predictions: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return what rules with these counts count for: their smoothed confidence times the factor of their type."""
+    """Return the smoothed confidence of rules with these counts, times the factor of their type."""
     factors = np.ones(256)
     for name, factor in options.weights.items():
         factors[RuleType(name).code] = factor
-    divisors = predictions + np.float64(options.smoothing)
-    divisors[predictions == 0] = np.inf
-    confidences: NDArray[np.float64] = support / divisors * factors[types]
-    return confidences
+    return confidence(support, predictions, options.smoothing) * factors[types]

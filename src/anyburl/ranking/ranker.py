@@ -33,7 +33,14 @@ from anyburl.ranking.arrays import (
     empty_firings,
     empty_walk,
 )
-from anyburl.ranking.index import build_rule_index, count_confidences, longest_body, to_scores, with_edges, with_scores
+from anyburl.ranking.index import (
+    build_rule_index,
+    longest_body,
+    to_scores,
+    weighted_confidences,
+    with_edges,
+    with_scores,
+)
 from anyburl.ranking.kernel import answer
 from anyburl.ranking.kernel_order import ALL_COUNT, n_columns
 from anyburl.ranking.options import Aggregation, RankOptions, parse_aggregation
@@ -249,7 +256,7 @@ class Ranker:
     def confidences(self, rows: NDArray[np.int64] | NDArray[np.int32]) -> NDArray[np.float64]:
         """Return what the rules at `rows` count for."""
         rules = self.rules
-        return count_confidences(self.options, rules.type[rows], rules.support[rows], rules.predictions[rows])
+        return weighted_confidences(self.options, rules.type[rows], rules.support[rows], rules.predictions[rows])
 
     def answer(
         self,
@@ -303,7 +310,7 @@ def make_ready(
     walked = graph if options.object_identity else with_loops(graph)
     index = build_rule_index(walked, rules, tries=tries) if index is None else with_edges(index, walked)
     types, support, predictions = index.counts.T
-    confidences = count_confidences(options, types.astype(np.uint8), support.astype(np.int32), predictions)
+    confidences = weighted_confidences(options, types.astype(np.uint8), support.astype(np.int32), predictions)
     scored = with_scores(index, to_scores(confidences))
     return ReadyRules(graph, walked, scored, longest_body(rules), options.object_identity, block_connected)
 

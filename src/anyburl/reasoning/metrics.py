@@ -80,7 +80,7 @@ def mrr_lower_bound(ranks: NDArray[np.float64], k: int) -> float:
 def bootstrap_interval(ranks: NDArray[np.float64], seed: int = 0) -> dict[str, tuple[float, float]]:
     """Return 95 % intervals of hits@k and MRR, by resampling test triples (both queries of a triple stay together).
 
-    How often each triple is drawn, times its values: to gather the drawn values takes five times as long.
+    How often each triple is drawn, times its values: to gather the drawn values takes six times as long.
     """
     n_triples = len(ranks) // 2
     if not n_triples:

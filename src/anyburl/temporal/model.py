@@ -19,6 +19,7 @@ from anyburl.models.tuned.kernel import ForestArrays
 from anyburl.models.tuned.model import (
     MANY_LISTS,
     PARAMETERS,
+    SHARE_OF_OTHERS,
     Lessons,
     TunedModel,
     join_forests,
@@ -36,7 +37,6 @@ NEAR_ZERO = 1e-6
 FOREST = {"num_leaves": 15, "max_bin": 63, "lambda_l2": 5.0}
 ROUNDS = 100
 ALL_OF, SHARE = 5, 0.1  # candidates of a list that a forest is fitted on: the first ones, and of all others a share
-SHARE_OF_LOGIT = 0.2  # of the candidates far down in their lists: a logit is fitted on these
 MOST_LISTS = 4_000  # that the few weights of a logit are fitted on
 
 Rows = NDArray[np.float32]
@@ -124,7 +124,7 @@ def fit_model(
     chosen = np.zeros(len(used), np.bool_)
     chosen[np.linspace(0, len(used) - 1, min(len(used), MOST_LISTS)).astype(np.int64)] = True
     part = np.repeat(chosen, used)
-    lessons = Lessons.of(rows[part], is_answer[part], used[chosen], SHARE_OF_LOGIT, seed)
+    lessons = Lessons.of(rows[part], is_answer[part], used[chosen], SHARE_OF_OTHERS, seed)
     if not len(lessons.rows):
         return ListModel(np.zeros(N_COLUMNS), None, threads)
     columns = np.empty((len(lessons.rows), N_COLUMNS), np.float32)

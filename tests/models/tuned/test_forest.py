@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from anyburl.models.tuned import model
-from anyburl.models.tuned.kernel import ForestArrays
+from anyburl.models.tuned.kernel import MOST_LEAVES, ForestArrays
 from anyburl.models.tuned.model import PARAMETERS, TunedModel, fit, join_forests, to_forest
+from anyburl.models.tuned.train import checked_forest
 from kernels import examples
 
 N_COLUMNS = 7
@@ -104,6 +105,28 @@ def test_trees_that_compare_no_numbers_are_refused() -> None:
 def test_a_forest_names_its_columns() -> None:
     """The file of a model holds one array for each: a name that changes makes old files unreadable."""
     assert ForestArrays._fields == ("roots", "columns", "thresholds", "children", "leaves")
+
+
+def test_trees_with_more_leaves_than_bits_are_refused() -> None:
+    """A chain of questions: each leads to a leaf on the left and to the next question on the right."""
+    for n_leaves in (MOST_LEAVES, MOST_LEAVES + 1):
+        nodes = np.arange(n_leaves - 1, dtype=np.int32)
+        children = np.column_stack([-1 - nodes, nodes + 1]).astype(np.int32)
+        children[-1, 1] = -n_leaves
+        chain = ForestArrays(
+            np.zeros(1, np.int32),
+            np.zeros(n_leaves - 1, np.int32),
+            nodes + 0.5,
+            children.ravel(),
+            np.arange(n_leaves) * 1.0,
+        )
+        if n_leaves > MOST_LEAVES:
+            with pytest.raises(ValueError, match="more than 32 leaves"):
+                checked_forest(chain)
+        else:
+            rows = np.arange(-1, n_leaves, dtype=np.float32)[:, None]
+            expected = np.clip(rows[:, 0], 0, n_leaves - 1)
+            assert TunedModel(checked_forest(chain), 1).scores(rows).tolist() == expected.tolist()
 
 
 def test_joined_forests_give_the_mean_of_their_scores() -> None:

@@ -22,7 +22,7 @@ from anyburl.models.distilling.kernel import AnswerRules, KnownArrays, KnownSpac
 from anyburl.models.distilling.kernel_contest import ContestArrays, EntryArrays, list_contests
 from anyburl.models.distilling.kernel_weigh import WORTH_UNIT, WorthArrays
 from anyburl.ranking.arrays import QueryArrays, RuleIndex, Workspace, empty_candidates, empty_firings, empty_walk
-from anyburl.ranking.index import count_confidences, number_counts_of, to_scores, with_scores
+from anyburl.ranking.index import number_counts_of, to_scores, weighted_confidences, with_scores
 from anyburl.ranking.queries import joins_unconnected, make_queries, take_queries
 from anyburl.ranking.ranker import LocalBackend, Ranker
 from anyburl.rules.combine import rule_keys
@@ -233,7 +233,7 @@ def left_out_scores(ranker: Ranker, least_support: int) -> LeftOutScores:
     codes, counts = number_counts_of(ranker.rules)
     types, support, predictions = counts.T
     fewer = np.maximum(support - 1, 0).astype(np.int32)
-    confidences = count_confidences(ranker.options, types.astype(np.uint8), fewer, np.ascontiguousarray(predictions))
+    confidences = weighted_confidences(ranker.options, types.astype(np.uint8), fewer, np.ascontiguousarray(predictions))
     scores = to_scores(confidences)
     scores[support - 1 < least_support] = -1
     return LeftOutScores(scores, codes)

@@ -25,7 +25,7 @@ from anyburl.models.tuned.kernel import (
 
 MANY_LISTS = 6_000  # with fewer, every candidate is used
 ALL_OF = 10  # candidates at the head of a list are used; of the others a share, which counts for all
-SHARE_OF_OTHERS = 0.1  # of many lists
+SHARE_OF_OTHERS = 0.2  # of many lists
 
 Objective = Callable[[NDArray[np.float64], Any], tuple[NDArray[np.float64], NDArray[np.float64]]]
 

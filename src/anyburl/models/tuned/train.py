@@ -227,7 +227,7 @@ def _check_links(links: NDArray[np.int32], after: NDArray[np.int64], forest: For
 
 
 TUNED = "tuned"  # the folder in a run folder
-FORMAT = 10
+FORMAT = 11
 
 
 def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
