@@ -12,16 +12,10 @@ Vector = dict[Fact, float]
 
 
 class ReferenceLikeness:
-    """Entities as vectors of facts; a fact that is told of more than `most` entities weighs nothing.
+    """Entities as vectors of facts; a fact that is told of more than `most` entities weighs nothing."""
 
-    Answers whose likelihood is below a share `least_likely` of the highest are left out.
-    """
-
-    def __init__(
-        self, triples: Iterable[Triple], n_entities: int, most: int, least: float, least_likely: float
-    ) -> None:
+    def __init__(self, triples: Iterable[Triple], n_entities: int, most: int, least: float) -> None:
         self.triples, self.n_entities, self.most = set(triples), n_entities, most
-        self.least_likely = least_likely
         facts: dict[int, set[Fact]] = {entity: set() for entity in range(n_entities)}
         for s, r, o in self.triples:
             facts[s].add((r, False, None if s == o else o))
@@ -51,7 +45,6 @@ class ReferenceLikeness:
         found = sorted((self.alike(entity, other) for other in answered), reverse=True)
         known = self._ends(entity, relation, backward)
         answers = [a for a in range(self.n_entities) if self._ends(a, relation, not backward)]
-        least = self.least_likely * max((likely[answer] for answer in answers), default=0.0)
         return [
             sum(found),
             sum(found[:1]),
@@ -60,7 +53,7 @@ class ReferenceLikeness:
             sum(self._product(candidate, other) for other in known) / max(1, len(known)),
             0.0
             if len(answers) > self.most
-            else sum(likely[a] * self._product(candidate, a) for a in answers if likely[a] >= least),
+            else sum(likely[answer] * self._product(candidate, answer) for answer in answers),
             self.alike(entity, candidate),
         ]
 

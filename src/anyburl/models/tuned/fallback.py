@@ -76,7 +76,6 @@ class Walks:
 
 
 MOST_SHARED = 20_000  # entities per fact, and answers per relation: facts shared by more are left out
-LEAST_LIKELY = 0.3  # of the similarity that the likeliest answer has: others are left out
 LEAST_LENGTH = 1e-3
 
 
@@ -104,15 +103,14 @@ class Similarity:
         queries = entities.astype(np.int32), relations.astype(np.int32), offsets, candidates.astype(np.int32)
 
         def fill(first: int, last: int, space: SimilarityArrays) -> None:
-            fill_similarity(self.graph, facts, *queries, first, last, MOST_SHARED, LEAST_LIKELY, space, columns)
+            fill_similarity(self.graph, facts, *queries, first, last, MOST_SHARED, space, columns)
 
         share_questions(len(entities), self.threads, self._space, fill)
         return columns
 
     def _space(self) -> SimilarityArrays:
-        entities, facts = self.graph.n_entities + 1, len(self.graph.segment_relations)
-        likely, answers = np.empty(entities), np.empty(entities, np.int32)
-        return SimilarityArrays(np.zeros(entities), np.zeros((facts, 2)), likely, answers)
+        n_segments = len(self.graph.segment_relations)
+        return SimilarityArrays(np.zeros(self.graph.n_entities + 1), np.zeros(n_segments), np.zeros(n_segments))
 
 
 LEAST_WALKS = 1e-5  # added to the share of walks, whose logarithm is taken

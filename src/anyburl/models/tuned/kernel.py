@@ -229,42 +229,38 @@ class FactWeights(NamedTuple):
 
 
 class SimilarityArrays(NamedTuple):
-    """Scratch of one worker; all zeros before and after a question, but for the last two."""
+    """Scratch of one worker; all zeros before and after a question."""
 
     similar: Doubles  # entity -> its similarity to that of the question
-    shares: Doubles  # segment -> (its share in the known answers, in the answers of similar entities)
-    likely: Doubles  # answer of a relation -> the similarity of the entities it answers; need not be zeros
-    answers: NDArray[np.int32]  # those whose facts are in `shares`
+    of_known: Doubles  # segment -> its share in the known answers
+    of_likely: Doubles  # segment -> its share in the answers of similar entities
 
 
 @inlined
-def add_facts(graph: GraphArrays, facts: FactWeights, entity: int, factor: float, column: int, shares: Doubles) -> None:
-    """Add the vector of an entity, scaled to the length `factor`, to a column."""
+def add_facts(graph: GraphArrays, facts: FactWeights, entity: int, factor: float, vector: Doubles) -> None:
+    """Add the vector of an entity, scaled to the length `factor`."""
     first, last = entity_rows(graph, entity)
-    scale = factor / facts.lengths[entity]
     for row in range(first, last):
         fact = graph.partners[row]
-        shares[fact, column] += scale * facts.weights[fact]
+        vector[fact] += factor * facts.weights[fact] / facts.lengths[entity]
 
 
 @inlined
-def clear_facts(graph: GraphArrays, entity: int, shares: Doubles) -> None:
+def clear_facts(graph: GraphArrays, entity: int, vector: Doubles) -> None:
     """Set the facts of an entity to zero."""
     first, last = entity_rows(graph, entity)
     for row in range(first, last):
-        shares[graph.partners[row], 0] = 0.0
-        shares[graph.partners[row], 1] = 0.0
+        vector[graph.partners[row]] = 0.0
 
 
 @inlined
-def shared(graph: GraphArrays, facts: FactWeights, entity: int, shares: Doubles) -> tuple[float, float]:
-    """Return the products of the vector of an entity and both columns, which stand side by side: one look at each."""
-    known, likely = 0.0, 0.0
+def shared(graph: GraphArrays, facts: FactWeights, entity: int, vector: Doubles) -> float:
+    """Return the product of a vector and that of an entity."""
+    total = 0.0
     first, last = entity_rows(graph, entity)
     for row in range(first, last):
-        known += shares[graph.partners[row], 0]
-        likely += shares[graph.partners[row], 1]
-    return float(known / facts.lengths[entity]), float(likely / facts.lengths[entity])
+        total += vector[graph.partners[row]]
+    return float(total / facts.lengths[entity])
 
 
 @part
@@ -293,50 +289,43 @@ def clear_similar(graph: GraphArrays, facts: FactWeights, entity: int, similar: 
 
 
 @part
-def add_known(graph: GraphArrays, facts: FactWeights, entity: int, relation: int, shares: Doubles) -> None:
+def add_known(graph: GraphArrays, facts: FactWeights, entity: int, relation: int, vector: Doubles) -> None:
     """Add the facts of the known answers to a question, so that all of them together count one."""
     first, last = steps(graph, entity, relation)
     for row in range(first, last):
-        add_facts(graph, facts, int(graph.targets[row]), 1.0 / (last - first), 0, shares)
+        add_facts(graph, facts, int(graph.targets[row]), 1.0 / (last - first), vector)
 
 
 @part
 def add_likely(
-    graph: GraphArrays, facts: FactWeights, relation: int, most: int, least: float, space: SimilarityArrays
-) -> int:
-    """Add the facts of the answers of a relation, by the similarity of the entities they answer to the question's; of
-    those that come to a share `least` of the highest. List these answers, and return how many there are.
+    graph: GraphArrays, facts: FactWeights, relation: int, most: int, similar: Doubles, vector: Doubles
+) -> None:
+    """Add the facts of all answers of a relation, by the similarity of the entities they answer to the question's.
 
     Relations with more than `most` answers are left out.
     """
-    back, highest, n_likely = inverse(graph, relation), 0.0, 0
-    first, last = graph.domain_offsets[back], graph.domain_offsets[back + 1]
-    if last - first > most:
-        return 0
-    for i in range(first, last):
-        likely = 0.0
-        first_row, last_row = steps(graph, int(graph.domains[i]), back)
-        for row in range(first_row, last_row):
-            likely += space.similar[graph.targets[row]]
-        space.likely[i - first] = likely
-        highest = max(highest, likely)
-    for i in range(first, last):
-        likely = space.likely[i - first]
-        if likely > 0.0 and likely >= least * highest:
-            space.answers[n_likely] = graph.domains[i]
-            n_likely += 1
-            add_facts(graph, facts, int(graph.domains[i]), likely, 1, space.shares)
-    return n_likely
+    back = inverse(graph, relation)
+    if graph.domain_offsets[back + 1] - graph.domain_offsets[back] > most:
+        return
+    for i in range(graph.domain_offsets[back], graph.domain_offsets[back + 1]):
+        answer, likely = int(graph.domains[i]), 0.0
+        first, last = steps(graph, answer, back)
+        for row in range(first, last):
+            likely += similar[graph.targets[row]]
+        if likely > 0.0:
+            add_facts(graph, facts, answer, likely, vector)
 
 
 @part
-def clear_answers(graph: GraphArrays, entity: int, relation: int, n_likely: int, space: SimilarityArrays) -> None:
+def clear_answers(graph: GraphArrays, entity: int, relation: int, most: int, space: SimilarityArrays) -> None:
     """Set back to zero what `add_known` and `add_likely` wrote."""
     first, last = steps(graph, entity, relation)
     for row in range(first, last):
-        clear_facts(graph, int(graph.targets[row]), space.shares)
-    for i in range(n_likely):
-        clear_facts(graph, int(space.answers[i]), space.shares)
+        clear_facts(graph, int(graph.targets[row]), space.of_known)
+    back = inverse(graph, relation)
+    if graph.domain_offsets[back + 1] - graph.domain_offsets[back] <= most:
+        for i in range(graph.domain_offsets[back], graph.domain_offsets[back + 1]):
+            clear_facts(graph, int(graph.domains[i]), space.of_likely)
 
 
 @part
@@ -365,7 +354,8 @@ def write_similarity(
             third = similar
     row[0], row[1], row[2] = total, best, best + second + third
     row[3] = total / np.sqrt(max(1, last - first))
-    row[4], row[5] = shared(graph, facts, candidate, space.shares)
+    row[4] = shared(graph, facts, candidate, space.of_known)
+    row[5] = shared(graph, facts, candidate, space.of_likely)
     row[6] = space.similar[candidate]
 
 
@@ -380,7 +370,6 @@ def fill_similarity(
     first: int,
     last: int,
     most: int,
-    least: float,
     space: SimilarityArrays,
     out: NDArray[np.float32],
 ) -> None:
@@ -396,11 +385,11 @@ def fill_similarity(
                 clear_similar(graph, facts, similar_to, space.similar)
             find_similar(graph, facts, entity, space.similar)
             similar_to = entity
-        add_known(graph, facts, entity, relation, space.shares)
-        n_likely = add_likely(graph, facts, relation, most, least, space)
+        add_known(graph, facts, entity, relation, space.of_known)
+        add_likely(graph, facts, relation, most, space.similar, space.of_likely)
         for i in range(candidate_offsets[question], candidate_offsets[question + 1]):
             write_similarity(graph, facts, int(np.int64(candidates[i])), relation, space, out[i])
-        clear_answers(graph, entity, relation, n_likely, space)
+        clear_answers(graph, entity, relation, most, space)
     if similar_to >= 0:
         clear_similar(graph, facts, similar_to, space.similar)
 
