@@ -101,6 +101,7 @@ def distil_ranker(ranker: Ranker, dataset: Dataset, options: DistilOptions, watc
         most_judged=JUDGED_FACTS,
         blocked=ranker.block_connected,
         seed=options.seed,
+        fits_valid=ranker.aggregation.needs_model,
     )
     work = _Distilling(ranker, facts, options, watch)
     with watch("choosing rules", "chose rules"):

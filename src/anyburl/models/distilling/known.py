@@ -61,9 +61,14 @@ class KnownFacts:
     judged_from_train: bool
 
     @classmethod
-    def draw(cls, dataset: Dataset, *, most: int, most_judged: int, blocked: bool, seed: int) -> KnownFacts:
+    def draw(
+        cls, dataset: Dataset, *, most: int, most_judged: int, blocked: bool, seed: int, fits_valid: bool = False
+    ) -> KnownFacts:
         """Draw at most `most` facts to choose by, those of valid first, and `most_judged` others, half of valid at
         most. Where connected entities are `blocked`, facts of train join entities that no other fact joins.
+
+        Where a model is fitted on valid afterwards (`fits_valid`), rules are chosen by train: chosen by valid, they
+        would know its answers, and the model would trust them too much.
         """
         rng = np.random.default_rng(seed)
         valid, train = dataset.valid.triples, dataset.train.triples
@@ -75,7 +80,7 @@ class KnownFacts:
         source = train if from_train else valid
         n_judged = min(most_judged, len(source) // 2)
         judged, rest = source[:n_judged], source[n_judged:]
-        valid, train = (valid, rest) if from_train else (rest, train)
+        valid, train = (valid, rest) if from_train else (rest[:0] if fits_valid else rest, train)
         return cls(dataset, valid[:most], train[: most - min(most, len(valid))], judged, from_train)
 
     def first(self, most: int) -> KnownFacts:
