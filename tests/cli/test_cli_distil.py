@@ -151,6 +151,22 @@ def test_rules_looked_at_in_parts_are_those_of_all_at_once(geo_run: Path, monkey
     assert needed().sum() < 1.5 * at_once.sum()
 
 
+def test_rules_for_a_model_are_chosen_by_train_since_it_learns_from_valid(geo_run: Path) -> None:
+    data = anyburl.load_dataset("geo")
+    drawn = partial(KnownFacts.draw, data, most=400, most_judged=100, blocked=False, seed=0)
+    by_both, by_train = drawn(), drawn(fits_valid=True)
+    assert len(by_both.valid) == 400
+    assert len(by_train.valid) == 0
+    assert len(by_train.train) == 400
+    assert (by_train.judged == by_both.judged).all(), "the choice is judged by valid all the same"
+    with anyburl.Reasoner.open(geo_run, aggregation="noisy-or-top:10") as reasoner:
+        chosen = {
+            for_model: set(reasoner.distil(rules=50, facts=400, for_model=for_model).rules.texts())
+            for for_model in (False, True)
+        }
+    assert chosen[False] != chosen[True]
+
+
 def test_learn_distils_at_the_end_of_a_run(
     run_json: Any, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -185,13 +185,13 @@ def distil_command(
     started = time.monotonic()
     dataset = source.dataset
     compile_kernels(lambda: warm_up_distilling(dataset.vocabulary.n_relations), notes)
-    ranking = common.ranking
-    if parse_aggregation(ranking.aggregation).needs_model:
+    ranking, for_model = common.ranking, parse_aggregation(common.ranking.aggregation).needs_model
+    if for_model:
         ranking = replace(ranking, aggregation=FOR_MODELS)
     with source.open(ranking, seed=chosen.seed) as reasoner:
         if not len(reasoner.rules):
             raise RunError(f"{run} has no rules to distil")
-        distilled = reasoner.distil(options=chosen, watch=source.front().watch)
+        distilled = reasoner.distil(options=chosen, watch=source.front().watch, for_model=for_model)
     save_distilled(out, distilled, reasoner.dataset, RunDirectory.open(source.path).options(), str(source.path))
     if plot is not None:
         from anyburl.tools.plotting import plot_distilled

@@ -517,11 +517,13 @@ class Reasoner:
         options: DistilOptions | None = None,
         *,
         watch: Watch | None = None,
+        for_model: bool = False,
         **keywords: Unpack[DistilKeywords],
     ) -> Distilled:
         """Choose the rules that rank held-out facts best: `rules=100`, `per_relation=5` or `quality=0.98`.
 
-        The choice suits this reasoner's aggregation and is made by facts of valid and train; test is not read.
+        The choice suits this reasoner's aggregation and is made by facts of valid and train; test is not read. With
+        `for_model`, or with a model as the aggregation, it is made by train alone, since the model learns from valid.
         `watch(doing, done)` returns a context in which a part of the work is done.
         """
         from anyburl.models.distilling.distil import distil_ranker, unwatched
@@ -530,7 +532,7 @@ class Reasoner:
         if chosen.relations is not None:
             labels = (self.names.label_of(label, self.vocabulary.relations, "relation") for label in chosen.relations)
             chosen = replace(chosen, relations=tuple(labels))
-        return distil_ranker(self.ranker, self.dataset, chosen, watch or unwatched)
+        return distil_ranker(self.ranker, self.dataset, chosen, watch or unwatched, for_model=for_model)
 
     def with_aggregation(self, aggregation: str) -> Reasoner:
         """Return a reasoner on the same index with another aggregation; not for "tuned"."""

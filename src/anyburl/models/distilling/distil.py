@@ -90,8 +90,13 @@ class Distilled:
         return self.left_out.take(np.flatnonzero(self.representation.kept == row))
 
 
-def distil_ranker(ranker: Ranker, dataset: Dataset, options: DistilOptions, watch: Watch = unwatched) -> Distilled:
-    """Choose among the rules of `ranker`, for its aggregation. Only train and valid are looked at."""
+def distil_ranker(
+    ranker: Ranker, dataset: Dataset, options: DistilOptions, watch: Watch = unwatched, *, for_model: bool = False
+) -> Distilled:
+    """Choose among the rules of `ranker`, for its aggregation. Only train and valid are looked at.
+
+    `for_model`: a model will be fitted on valid beside the rules, so they are chosen by train; see `KnownFacts.draw`.
+    """
     started = time.perf_counter()
     if not len(ranker.rules):
         raise RuleError("there are no rules to distil")
@@ -101,7 +106,7 @@ def distil_ranker(ranker: Ranker, dataset: Dataset, options: DistilOptions, watc
         most_judged=JUDGED_FACTS,
         blocked=ranker.block_connected,
         seed=options.seed,
-        fits_valid=ranker.aggregation.needs_model,
+        fits_valid=for_model or ranker.aggregation.needs_model,
     )
     work = _Distilling(ranker, facts, options, watch)
     with watch("choosing rules", "chose rules"):
