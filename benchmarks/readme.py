@@ -155,8 +155,8 @@ def sentences() -> dict[str, str]:
     return {
         "Measured from": f"Measured from {first} to {last} on 2 cores ({processors}), Python 3.11, with compiled "
         "kernels. Each file in",
-        "The first run compiles": f"The first run compiles the kernels, so the demo takes about {demo:.0f} seconds on two "
-        "cores, or longer on a busy machine. After",
+        "The first run compiles": "The first run compiles the kernels, so the demo takes about "
+        f"{demo:.0f} seconds on two cores, or longer on a busy machine. After",
         "- **Fast.**": f"- **Fast.** All {all_of_fb15k['rules'] / 1e6:.1f} million rules of length 1 in FB15k, counted "
         f"exactly, in {all_of_fb15k['seconds']:.1f} seconds on two cores.",
     }
