@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from page.cells import listed, table, thousands
+from page.cells import listed, load_stored, table, thousands
 from page.stats import over_seeds
 
 HISTORIES = ("ICEWS14", "ICEWS18", "YAGO")
@@ -20,12 +20,6 @@ WAYS = {
 }
 
 
-def read(results: Path, name: str) -> dict[str, Any] | None:
-    """Return a file of `benchmarks/results`, or None where it is not there."""
-    path = results.parents[1] / "results" / f"{name}.json"
-    return dict(json.loads(path.read_text("utf-8"))) if path.is_file() else None
-
-
 def repeated(stored: list[dict[str, Any]]) -> str:
     """Say when and on which commits files were measured, and by which commands."""
     commands = list(dict.fromkeys(f"`{file['command']}`" for file in stored))
@@ -37,18 +31,17 @@ def repeated(stored: list[dict[str, Any]]) -> str:
 
 def forecasts(results: Path, published: dict[str, Any], pictures: Path) -> str:
     """Return MRR of temporal rules, with what is published on the same splits and filter."""
-    files = {name: stored for name in HISTORIES if (stored := read(results, f"temporal-quality-{name}"))}
+    files = {name: stored for name in HISTORIES if (stored := load_stored(results, f"temporal-quality-{name}"))}
     if not files:
         return ""
     rows = []
     for name, stored in files.items():
         runs = stored["results"]["runs"]
-        kinds = sorted({f"{run['protocol']['aggregation']}, {run['protocol']['steps']}" for run in runs})
-        for kind in (kind for kind in WAYS if kind in kinds):
-            chosen = [run for run in runs if f"{run['protocol']['aggregation']}, {run['protocol']['steps']}" == kind]
-            best = max(
-                dict.fromkeys(run["model"] for run in chosen), key=lambda m: sum(run["model"] == m for run in chosen)
-            )
+        for kind in WAYS:
+            chosen = [run for run in runs if kind == f"{run['protocol']['aggregation']}, {run['protocol']['steps']}"]
+            if not chosen:
+                continue
+            [(best, _)] = Counter(run["model"] for run in chosen).most_common(1)
             same = [run for run in chosen if run["model"] == best]
             words = f"{WAYS[kind]} ({best})" if kind.startswith("model") else WAYS[kind]
             figures = (over_seeds([run["metrics"][metric] for run in same]) for metric in ("mrr", "hits@1", "hits@10"))
@@ -73,7 +66,7 @@ def forecasts(results: Path, published: dict[str, Any], pictures: Path) -> str:
 
 def promises(results: Path, published: dict[str, Any], pictures: Path) -> str:
     """Return how likely proposed facts were said to be, and how many of them are true."""
-    if not (stored := read(results, "promises")):
+    if not (stored := load_stored(results, "promises")):
         return ""
     rows, machines = [], []
     for name, part in stored["results"].items():
@@ -102,7 +95,7 @@ def promises(results: Path, published: dict[str, Any], pictures: Path) -> str:
 
 def distilled(results: Path, published: dict[str, Any], pictures: Path) -> str:
     """Return how much of the MRR few rules keep, chosen by distilling and by thresholds."""
-    files = {name: stored for name in CURVES if (stored := read(results, f"distil-curve-{name}"))}
+    files = {name: stored for name in CURVES if (stored := load_stored(results, f"distil-curve-{name}"))}
     if not files:
         return ""
     rows = []

@@ -18,6 +18,12 @@ def load_cells(results: Path, experiment: str) -> list[Cell]:
     return [{"name": file.stem, **json.loads(file.read_text("utf-8"))} for file in files]
 
 
+def load_stored(results: Path, name: str) -> dict[str, Any] | None:
+    """Return a file of `benchmarks/results`, or None where it is not there."""
+    path = results.parents[1] / "results" / f"{name}.json"
+    return dict(json.loads(path.read_text("utf-8"))) if path.is_file() else None
+
+
 def of_largest_scale(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells with the longest learning times: where several scales were run, the page shows one."""
     largest = max((cell["scale"] for cell in cells), default=0)

@@ -6,6 +6,7 @@ verdicts below, with the figures. A claim whose cells are not there is left out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,8 @@ from page.cells import METRICS, Cell, listed, load_cells, of_largest_scale, perc
 from page.stats import ALPHA, welch
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
+SUMMED_UP = {HOLDS: "hold", FAILS: "do not hold", OPEN: "are undecided"}
+"""A verdict of several claims."""
 LITTLE = 1.0
 """How many points of hits@10 are a small gain: the paper calls 0.4 slight."""
 
@@ -53,19 +56,14 @@ class Evidence:
     @cached_property
     def searches(self) -> dict[str, table3.Runs]:
         """Table 3 by data set: hits@10 of each run in percent, by setting and moment."""
-        cells = self.cells("table3")
-        by_data = {
-            name: [cell for cell in cells if table3.is_of(cell, name)] for name in self.published["table3"]["rows"]
-        }
-        runs = {name: table3.runs_of(chosen, name) for name, chosen in by_data.items()}
-        return {name: found for name, found in runs.items() if table3.BASE in found and len(found) > 1}
+        by_data = table3.cells_by_data(self.results, self.published["table3"]["rows"])
+        runs = {name: table3.runs_of(cells, name) for name, cells in by_data.items()}
+        return {name: found for name, found in runs.items() if len(found) > 1}
 
     @cached_property
     def main(self) -> dict[str, list[Cell]]:
         """Table 4's cells by data set, those that are there as a whole."""
-        cells = [cell for cell in self.cells("table4") if cell["asked"]["part"] != "why"]
-        by_data = {name: [cell for cell in cells if cell["asked"]["data"] == name] for name in table4.NAMES}
-        return {name: chosen for name, chosen in by_data.items() if chosen}
+        return table4.whole_data(self.results)
 
     def by_max(self, name: str, *, last: bool) -> Cell | None:
         """Return the cell of `max` with the paper's settings, at the last or the first of the run's times."""
@@ -361,14 +359,8 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     rows = [[claim.sentence, claim.section, *finding] for claim, finding in findings if finding]
     if not rows:
         return ""
-    counts = {verdict: sum(row[2] == verdict for row in rows) for verdict in (HOLDS, FAILS, OPEN)}
-    words = listed(
-        [
-            f"{n} {'hold' if verdict == HOLDS else 'do not hold' if verdict == FAILS else 'are undecided'}"
-            for verdict, n in counts.items()
-            if n
-        ]
-    )
+    counts = Counter(row[2] for row in rows)
+    words = listed([f"{counts[verdict]} {said}" for verdict, said in SUMMED_UP.items() if counts[verdict]])
     return "\n".join(
         [
             "## What the paper claims, and what holds here\n",

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from page.cells import table
+from page.cells import load_stored, table
 from page.stats import over_seeds
 
 
 def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     """Return MRR by max and tuned, with what is published beside it."""
-    path = results.parents[1] / "results" / "inductive.json"
-    if not path.is_file():
+    if not (stored := load_stored(results, "inductive")):
         return ""
-    stored: dict[str, Any] = json.loads(path.read_text("utf-8"))
     pairs, machine = stored["results"], stored["machine"]
     models = published["inductive"]
     sources = "; ".join(f"{model}: {figures['from']}" for model, figures in models.items())

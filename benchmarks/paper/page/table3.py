@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -20,12 +21,11 @@ Runs = dict[str, dict[float, list[float]]]  # setting, moment, hits@10 of each r
 
 def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     """Return policies and rewards against random, for each data set."""
-    cells = of_largest_scale(load_cells(results, "table3"))
     paper = published["table3"]["rows"]
-    by_data = {name: [cell for cell in cells if is_of(cell, name)] for name in paper}
-    by_data = {name: chosen for name, chosen in by_data.items() if BASE in runs_of(chosen, name)}
+    by_data = cells_by_data(results, paper)
     if not by_data:
         return ""
+    cells = [cell for chosen in by_data.values() for cell in chosen]
     first = cells[0]
     parts = [
         "## Table 3: policies and rewards against the random policy\n",
@@ -41,6 +41,13 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
         parts += [data_table(chosen[0]["asked"]["data"], runs, paper[name], tests), "", sentence(name, runs, paper), ""]
     parts += [draw({chosen[0]["asked"]["data"]: runs_of(chosen, name) for name, chosen in by_data.items()}, pictures)]
     return "\n".join([*parts, "", verdict(tests), ""])
+
+
+def cells_by_data(results: Path, names: Iterable[str]) -> dict[str, list[Cell]]:
+    """Return the cells of the longest learning times by data set, where there are runs with the random policy."""
+    cells = of_largest_scale(load_cells(results, "table3"))
+    by_data = {name: [cell for cell in cells if is_of(cell, name)] for name in names}
+    return {name: chosen for name, chosen in by_data.items() if BASE in runs_of(chosen, name)}
 
 
 def is_of(cell: Cell, name: str) -> bool:

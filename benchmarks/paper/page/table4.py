@@ -51,9 +51,7 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
 
 def summary(results: Path, published: dict[str, Any]) -> str:
     """Return the main results in short: MRR at the end of the run, beside the paper's and the best model's."""
-    cells = [cell for cell in of_largest_scale(load_cells(results, "table4")) if cell["asked"]["part"] != "why"]
-    by_data = {name: [cell for cell in cells if cell["asked"]["data"] == name] for name in NAMES}
-    rows = [summary_row(name, chosen, published["table4"]) for name, chosen in by_data.items() if chosen]
+    rows = [summary_row(name, chosen, published["table4"]) for name, chosen in whole_data(results).items()]
     header = [
         "MRR",
         "max",
@@ -64,6 +62,13 @@ def summary(results: Path, published: dict[str, Any]) -> str:
         "our best rank",
     ]
     return f"## In short\n\n{table(header, rows)}\n" if rows else ""
+
+
+def whole_data(results: Path) -> dict[str, list[Cell]]:
+    """Return the cells of the main table by data set, of those that are there as a whole."""
+    cells = [cell for cell in of_largest_scale(load_cells(results, "table4")) if cell["asked"]["part"] != "why"]
+    by_data = {name: [cell for cell in cells if cell["asked"]["data"] == name] for name in NAMES}
+    return {name: chosen for name, chosen in by_data.items() if chosen}
 
 
 def summary_row(name: str, cells: list[Cell], published: dict[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from page.cells import table
+from page.cells import load_stored, table
 from page.stats import over_seeds
 
 HEADER = ["", "seeds", "blocked", "hits@1", "hits@10", "MRR", "95 % interval", "trained in (s)", "ranked in (s)"]
@@ -41,10 +41,8 @@ PUBLISHED = {
 
 def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     """Return MRR and hits of every way to rank, over seeds."""
-    path = results.parents[1] / "results" / "tuned.json"
-    if not path.is_file():
+    if not (stored := load_stored(results, "tuned")):
         return ""
-    stored: dict[str, Any] = json.loads(path.read_text("utf-8"))
     found, machine = stored["results"], stored["machine"]
     parts = [
         "## Beyond the paper: rules alone, and with an embedding\n",
@@ -64,7 +62,7 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
         f"Measured until {machine['date']} (UTC), commit {machine['commit']}; embeddings trained on one NVIDIA H200. "
         "To repeat: `python benchmarks/bench_tuned.py --again`."
     )
-    return "\n".join(parts) + "\n\n" + ablation(path.with_name("ablation.json"))
+    return "\n".join(parts) + "\n\n" + ablation(results.parents[1] / "results" / "ablation.json")
 
 
 def sample_note(runs: dict[str, Any]) -> list[str]:
