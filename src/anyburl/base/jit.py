@@ -14,29 +14,21 @@ import gc
 import hashlib
 import os
 import re
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import numba
+from llvmlite import binding, ir
+from numba.core import caching, event
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, compile_result
+from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic
 from platformdirs import user_cache_path
 
 from anyburl.base.files import alone
-
-# Numba imports these wherever they are installed: for colours in messages, coverage of kernels and settings in YAML.
-_UNUSED = [name for name in ("colorama", "coverage", "yaml") if name not in sys.modules]
-sys.modules.update(dict.fromkeys(_UNUSED))  # type: ignore[arg-type]
-import numba  # noqa: E402
-from llvmlite import binding, ir  # noqa: E402
-from numba.core import caching, event  # noqa: E402
-from numba.core.codegen import JITCodeLibrary  # noqa: E402
-from numba.core.compiler import Compiler, compile_result  # noqa: E402
-from numba.core.registry import CPUDispatcher  # noqa: E402
-from numba.extending import intrinsic  # noqa: E402
-
-for _name in _UNUSED:
-    del sys.modules[_name]
 
 LOCK = "lock"
 _failures: list[OSError] = []
