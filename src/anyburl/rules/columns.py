@@ -142,7 +142,8 @@ class Column:
         array, optional = annotation, False
         if type(None) in get_args(annotation):
             (array,), optional = (part for part in get_args(annotation) if part is not type(None)), True
-        (dtype,) = get_args(get_args(array)[1])
+        last = get_args(array)[-1]  # dtype[t], or t where NDArray is an alias with a parameter, from NumPy 2.5 on
+        (dtype,) = get_args(last) or (last,)
         return dataclasses.replace(self, name=name, dtype=dtype, optional=optional)
 
 
