@@ -4,6 +4,7 @@ python benchmarks/bench_distil.py curve WN18RR CoDEx-S FB15k-237 --seeds 1 2 3  
 python benchmarks/bench_distil.py keep WN18RR CoDEx-S FB15k-237 FB15k --seeds 1 2 3   default options against --keep all
 python benchmarks/bench_distil.py keep FOLDER --seconds 30 --split valid         the same on other data, such as Debian
 python benchmarks/bench_distil.py tuned FB15k-237 --rules 200000                 tuned on few rules against all
+                                             (and hybrid, with --embeddings FOLDER/FB15k-237-SEED/embedding.safetensors)
 python benchmarks/bench_distil.py large 10000000 --rules 10000                   time and memory on a generated graph
 
 All rules of a data set are learned once for each seed and kept in `--scratch`, as are the results of each seed: a
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,7 @@ from numpy.typing import NDArray
 
 import anyburl
 from anyburl.models.distilling.keeping import rules_to_keep
+from anyburl.models.embedding import FILE as EMBEDDING
 from anyburl.rules import columns as measures
 from anyburl.tools.plotting import COLOURS, new_figure, ready_axes
 from anyburl.tools.plotting import save as save_figure
@@ -65,6 +68,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--rules", type=int, default=200_000)
     parser.add_argument("--split", default="test")
+    parser.add_argument("--embeddings", type=Path, help="for hybrid, as bench_tuned.py takes them")
     parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "bench-distil")
     asked = parser.parse_args()
     asked.scratch.mkdir(parents=True, exist_ok=True)
@@ -219,15 +223,23 @@ def kept_rules(rules: anyburl.RuleSet, dataset: anyburl.Dataset, seconds: float)
 
 
 def tuned(data: str, seed: int, asked: argparse.Namespace) -> dict[str, Any]:
-    """Compare tuned on a distilled set with tuned on all rules."""
+    """Compare tuned, and hybrid where there is an embedding, on a distilled set with the same on all rules."""
     run = all_rules(data, seed, asked)
     small = asked.scratch / f"tuned-{Path(data).name}-{seed}-{asked.rules}"
     if not small.is_dir():
         anyburl_json("distil", run, "--out", small, "--rules", asked.rules, "--aggregation", "tuned")
     found: dict[str, Any] = {"seed": seed, "rules": asked.rules}
-    for name, folder in (("all", run), ("distilled", small)):
-        measured = anyburl_json("evaluate", folder, "--aggregation", "tuned", "--split", asked.split)
-        found[name] = {"mrr": round(measured["metrics"]["mrr"], 4), "wall_seconds": measured["wall_seconds"]}
+    embedding = asked.embeddings and asked.embeddings / f"{Path(data).name}-{seed}" / EMBEDDING
+    for aggregation in ("tuned", "hybrid") if embedding else ("tuned",):
+        for name, folder in (("all", run), ("distilled", small)):
+            if embedding:
+                shutil.copy(embedding, folder / EMBEDDING)
+            measured = anyburl_json("evaluate", folder, "--aggregation", aggregation, "--split", asked.split)
+            found[f"{name}, {aggregation}"] = {
+                "mrr": round(measured["metrics"]["mrr"], 4),
+                "wall_seconds": measured["wall_seconds"],
+                **measured["seconds"],
+            }
     print(data, found, flush=True)
     return found
 

@@ -62,7 +62,7 @@ def emit(
 
 @inlined
 def value_of(support: int, predictions: int) -> float:
-    """Return support times confidence, computed as `measures.value` does."""
+    """Return support times confidence, computed as `value` in `rules/columns.py` does."""
     return support * (support / predictions)
 
 

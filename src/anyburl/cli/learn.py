@@ -246,10 +246,10 @@ def _chosen(what: str | None) -> list[str]:
 
 def _check_out(out: Path) -> None:
     """Refuse, before any work is done, what pictures cannot be written to."""
-    from anyburl.tools.plotting import SUFFIXES
+    from anyburl.tools.plotting import PLOT_SUFFIXES
 
-    if out.suffix and out.suffix.lower() not in SUFFIXES and not out.is_dir():
-        raise DataError(f"{out}: expected a folder, or a file that ends in one of {', '.join(SUFFIXES)}")
+    if out.suffix and out.suffix.lower() not in PLOT_SUFFIXES and not out.is_dir():
+        raise DataError(f"{out}: expected a folder, or a file that ends in one of {', '.join(PLOT_SUFFIXES)}")
     if out.suffix and not out.parent.is_dir():
         raise DataError(f"{out}: the folder {out.parent} does not exist")
 

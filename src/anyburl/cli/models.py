@@ -220,13 +220,13 @@ def calibrate_command(
 
 def _check_plot(plot: Path | None) -> None:
     """Refuse, before any work is done, what a picture cannot be written to."""
-    from anyburl.tools.plotting import SUFFIXES, new_figure
+    from anyburl.tools.plotting import PLOT_SUFFIXES, new_figure
 
     if plot is None:
         return
     new_figure()
-    if plot.suffix.lower() not in SUFFIXES:
-        raise DataError(f"{plot}: expected a file that ends in one of {', '.join(SUFFIXES)}")
+    if plot.suffix.lower() not in PLOT_SUFFIXES:
+        raise DataError(f"{plot}: expected a file that ends in one of {', '.join(PLOT_SUFFIXES)}")
     if not plot.parent.is_dir():
         raise DataError(f"{plot}: the folder {plot.parent} does not exist")
 

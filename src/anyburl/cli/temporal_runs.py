@@ -28,7 +28,7 @@ from anyburl.cli.notes import (
     result_console,
 )
 from anyburl.data.options import IGNORED, ReadOptions
-from anyburl.learning.options import AGGREGATIONS, FORMS, TemporalOptions
+from anyburl.learning.options import TEMPORAL_AGGREGATIONS, TEMPORAL_FORMS, TemporalOptions
 from anyburl.tools.options import ServeOptions, check_names
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ Time = Annotated[
 ]
 TimedAggregation = Annotated[
     str | None,
-    typer.Option("--aggregation", metavar="NAME", help=f"How candidates are ordered: {', '.join(AGGREGATIONS)}."),
+    typer.Option(
+        "--aggregation", metavar="NAME", help=f"How candidates are ordered: {', '.join(TEMPORAL_AGGREGATIONS)}."
+    ),
 ]
 
 
@@ -174,7 +176,7 @@ def show_temporal_rules(
     form: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(FORMS),
+            metavar="|".join(TEMPORAL_FORMS),
             help="With temporal rules: only those of this form.",
             rich_help_panel="Filters",
         ),

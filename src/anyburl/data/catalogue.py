@@ -26,7 +26,7 @@ from platformdirs import user_cache_path
 from anyburl.base.errors import DataError
 from anyburl.base.files import alone, at_home
 from anyburl.base.writing import put_in_place, replace_text
-from anyburl.data.files import SPLITS, SUFFIXES, read_triples, write_triples
+from anyburl.data.files import SPLITS, TRIPLE_SUFFIXES, read_triples, write_triples
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.remote.http import fetch
 
@@ -51,7 +51,7 @@ class RemoteFile:
     @property
     def suffix(self) -> str:
         """The suffix of the file: .txt, .tsv.gz and so on."""
-        return next(suffix for suffix in SUFFIXES if self.url.lower().endswith(suffix))
+        return next(suffix for suffix in TRIPLE_SUFFIXES if self.url.lower().endswith(suffix))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,8 +130,8 @@ def _remote(file: Any, where: str) -> RemoteFile:
 def _check_url(url: str, where: str) -> None:
     if not re.fullmatch("https?://[!-~]+", url):
         raise DataError(f"{where}: url must start with https:// or http:// and contain no spaces, got {url!r}")
-    if not url.lower().endswith(SUFFIXES):
-        raise DataError(f"{where}: url must end in one of {', '.join(SUFFIXES)}, got {url!r}")
+    if not url.lower().endswith(TRIPLE_SUFFIXES):
+        raise DataError(f"{where}: url must end in one of {', '.join(TRIPLE_SUFFIXES)}, got {url!r}")
 
 
 def _columns(given: Any, where: str) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ def find_folder(name: str, *, downloaded: bool = True) -> Path | None:
 
 def has_train(folder: Path) -> bool:
     """Return whether a folder holds a data set."""
-    return is_index(folder) or any((folder / f"train{suffix}").exists() for suffix in SUFFIXES)
+    return is_index(folder) or any((folder / f"train{suffix}").exists() for suffix in TRIPLE_SUFFIXES)
 
 
 def is_index(folder: Path) -> bool:
@@ -300,7 +300,7 @@ def _get(name: str, folder: Path, split: str, file: RemoteFile, progress: Progre
     else:
         write_triples(read_triples(partial).rename(dict(zip(COLUMNS, file.columns, strict=True))), path)
         partial.unlink()
-    for suffix in SUFFIXES:
+    for suffix in TRIPLE_SUFFIXES:
         if suffix != file.suffix:
             (folder / (split + suffix)).unlink(missing_ok=True)
     checked = {**_read_checked(folder), path.name: _stamp(file, path)}

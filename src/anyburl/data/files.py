@@ -177,7 +177,7 @@ FORMATS = (
     Format(RDF_SUFFIXES, _read_rdf, has_literals=True),
 )
 """The formats of files; one whose name ends in none of their suffixes is read as the first."""
-SUFFIXES = tuple(suffix for format in FORMATS for suffix in format.suffixes)
+TRIPLE_SUFFIXES = tuple(suffix for format in FORMATS for suffix in format.suffixes)
 
 Compression = Literal["uncompressed", "gzip", "zstd"]
 

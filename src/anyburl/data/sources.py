@@ -26,7 +26,7 @@ from anyburl.data.catalogue import (
     quiet,
     similar_names,
 )
-from anyburl.data.files import SPLITS, SUFFIXES, read_batches
+from anyburl.data.files import SPLITS, TRIPLE_SUFFIXES, read_batches
 from anyburl.data.formats.layouts import find_edges, is_ogb, read_ogb
 from anyburl.data.options import Gathered, ReadOptions
 from anyburl.data.remote.addresses import ENDPOINT, Address, find_address, shown_argument
@@ -182,7 +182,7 @@ def _in_folder(folder: Path, name: str, source: str) -> DataLocation:
 
 
 def _split_file(folder: Path, split: str, names: Sequence[str]) -> Path | None:
-    files = [split + suffix for suffix in SUFFIXES if split + suffix in names]
+    files = [split + suffix for suffix in TRIPLE_SUFFIXES if split + suffix in names]
     if len(files) > 1:
         raise DataError(f"{folder}: expected one {split} file, got {' and '.join(files)}; keep one of them")
     return folder / files[0] if files else None
@@ -190,7 +190,7 @@ def _split_file(folder: Path, split: str, names: Sequence[str]) -> Path | None:
 
 def _stem(path: Path) -> str:
     name = path.name
-    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+    for suffix in sorted(TRIPLE_SUFFIXES, key=len, reverse=True):
         if name.lower().endswith(suffix):
             return name[: -len(suffix)] or name
     return name.removesuffix(".gz").removesuffix(".zst").removesuffix(".bz2") or name

@@ -32,7 +32,7 @@ from anyburl.data.vocabulary import Vocabulary, similar_labels
 STEMS = ("attributes", "numeric")
 """How files of values in a folder of data begin: attributes.tsv, numeric.txt.gz; attributes_valid.tsv if held out."""
 
-SUFFIXES = (*(kind + packed for kind in (".txt", ".tsv", ".csv") for packed in ("", ".gz", ".zst")), ".parquet")
+VALUE_SUFFIXES = (*(kind + packed for kind in (".txt", ".tsv", ".csv") for packed in ("", ".gz", ".zst")), ".parquet")
 LEAST_DISTINCT = 10  # values of a relation that is recognised
 UNNAMED_ENTITIES = "values of entities without triples"
 NO_VALUES = "values that are no number, date or boolean"
@@ -81,7 +81,7 @@ def find_value_files(folder: Path) -> dict[str, Path]:
     by_split = {}
     for split in SPLITS:
         stems = [f"{stem}_{split}" for stem in STEMS] + [*STEMS] * (split == "train")
-        files = [path for stem in stems for suffix in SUFFIXES if (path := folder / (stem + suffix)).is_file()]
+        files = [path for stem in stems for suffix in VALUE_SUFFIXES if (path := folder / (stem + suffix)).is_file()]
         if len(files) > 1:
             names = " and ".join(file.name for file in files)
             raise DataError(f"{folder}: expected one file of values for {split}, got {names}; keep one of them")

@@ -260,9 +260,9 @@ MODELS = ("none", "logit", "forest")
 STEPS = ("single", "multi")
 FILTERS = ("time", "static", "raw")
 TIES = ("realistic", "optimistic", "pessimistic")
-FORMS = ("pair", "constant", "hops", "popular")
+TEMPORAL_FORMS = ("pair", "constant", "hops", "popular")
 """The forms of temporal rules, by their codes."""
-AGGREGATIONS = ("model", "sum", "max", "noisy-or")
+TEMPORAL_AGGREGATIONS = ("model", "sum", "max", "noisy-or")
 """How the candidates of a question are ordered: by the model, by the mixture of all rules, or by pair rules alone."""
 
 

@@ -82,7 +82,7 @@ def labels_for_files(rules: RuleColumns) -> FrameLabels:
     return FrameLabels(types.cast(pl.Enum(types)), _dictionary(vocabulary.relations), _dictionary(entities))
 
 
-def gather_labels(labels: pl.Series, ids: NDArray[np.int32]) -> pl.Series:
+def gather_labels(labels: pl.Series, ids: NDArray[np.integer]) -> pl.Series:
     """Return the labels of ids, null for -1."""
     rows = pl.Series(ids)
     return labels.gather(rows.set(rows < 0, None))

@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 PARQUET = ".parquet"
 TEXT_SUFFIXES = tuple(name + packed for name in (".txt", ".tsv") for packed in ("", ".gz", ".zst"))
-SUFFIXES = (PARQUET, *TEXT_SUFFIXES)
+RULE_SUFFIXES = (PARQUET, *TEXT_SUFFIXES)
 
 
 def check_suffix(path: PathLike) -> None:
     """Refuse a file whose suffix is not that of a rule file."""
-    if not os.fspath(path).lower().endswith(SUFFIXES):
-        raise RuleError(f"{path}: expected a rule file that ends in one of {', '.join(SUFFIXES)}")
+    if not os.fspath(path).lower().endswith(RULE_SUFFIXES):
+        raise RuleError(f"{path}: expected a rule file that ends in one of {', '.join(RULE_SUFFIXES)}")
 
 
 def write_rules(rules: RuleColumns, path: PathLike, *, escaped: bool = False) -> None:

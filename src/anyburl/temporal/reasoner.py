@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from anyburl.base.checking import MOST_KEPT, choice, flag, threads, whole
 from anyburl.base.errors import AnyburlError, DataError, OptionError
 from anyburl.base.machine import available_cores
-from anyburl.learning.options import AGGREGATIONS
+from anyburl.learning.options import TEMPORAL_AGGREGATIONS
 from anyburl.reasoning.evaluation import write_ranking_frames
 from anyburl.temporal.answering import Answerer, Directed, index_cells, index_history, make_questions
 from anyburl.temporal.evaluation import (
@@ -47,7 +47,7 @@ from anyburl.temporal.run import (
     save_temporal_run,
 )
 
-MODES = dict(zip(AGGREGATIONS, (MIXTURE, MIXTURE, MAX, NOISY_OR), strict=True))
+MODES = dict(zip(TEMPORAL_AGGREGATIONS, (MIXTURE, MIXTURE, MAX, NOISY_OR), strict=True))
 """How kernels add up the rules of each aggregation."""
 N_FACTS = 10_000  # the default of `complete(top=...)`
 
@@ -91,7 +91,7 @@ class TemporalReasoner:
             )
         self.rules = rules
         chosen = aggregation if aggregation is not None else ("sum" if rules.model is None else "model")
-        self.aggregation = choice("aggregation", chosen, AGGREGATIONS)
+        self.aggregation = choice("aggregation", chosen, TEMPORAL_AGGREGATIONS)
         if chosen == "model" and rules.model is None:
             raise OptionError('aggregation="model" needs a model: learn with model="logit" or "forest"')
         self.threads = threads(threads_used) or available_cores()

@@ -18,7 +18,8 @@ from anyburl.base.errors import InvalidOptionError, RuleError
 from anyburl.base.sealed import seal
 from anyburl.base.writing import replacing
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.learning.options import FORMS, TemporalOptions
+from anyburl.learning.options import TEMPORAL_FORMS, TemporalOptions
+from anyburl.rules.labels import gather_labels
 from anyburl.temporal.clock import Clock
 from anyburl.temporal.kernel_bodies import (
     N_RECENCY,
@@ -159,7 +160,7 @@ class TemporalRules:
     def sizes(self) -> dict[str, int]:
         """How many rules there are of each form."""
         sizes = (len(self.pairs.heads), len(self.constants.constants), len(self.hops.bodies), len(self.favour))
-        return dict(zip(FORMS, sizes, strict=True))
+        return dict(zip(TEMPORAL_FORMS, sizes, strict=True))
 
     @property
     def n_relations(self) -> int:
@@ -199,7 +200,7 @@ class TemporalRules:
 
     def number_of(self, form: str, place: int) -> int:
         """Return the number of a rule."""
-        before = FORMS[: FORMS.index(form)]
+        before = TEMPORAL_FORMS[: TEMPORAL_FORMS.index(form)]
         return sum(self.sizes[name] for name in before) + place
 
     def __getitem__(self, number: int) -> TemporalRule:
@@ -233,8 +234,8 @@ class TemporalRules:
 
     def top(self, n: int = 20, *, relation: str | None = None, form: str | None = None) -> list[TemporalRule]:
         """Return the rules with the most right cases, weighed by their confidence, of one relation or form if given."""
-        if form is not None and form not in FORMS:
-            raise InvalidOptionError("form", f"one of {', '.join(FORMS)}", form)
+        if form is not None and form not in TEMPORAL_FORMS:
+            raise InvalidOptionError("form", f"one of {', '.join(TEMPORAL_FORMS)}", form)
         numbers = np.arange(len(self))
         if form is not None:
             start = self.number_of(form, 0)
@@ -284,16 +285,16 @@ class TemporalRules:
         entity = self.vocabulary.entities
         labels = self.vocabulary.relations
         columns = {
-            "form": pl.Series(np.array(FORMS)[forms]),
+            "form": pl.Series(np.array(TEMPORAL_FORMS)[forms]),
             "head": labels.gather(heads % n),
             "asks": pl.Series(np.where(heads < n, "object", "subject")),
-            "constant": _labels_or_null(entity, constants),
-            "answer": _labels_or_null(entity, answers),
+            "constant": gather_labels(entity, constants),
+            "answer": gather_labels(entity, answers),
             "confidence": pl.Series(confidences, dtype=pl.Float32),
             "right": pl.Series(right, dtype=pl.Int64),
             "cases": pl.Series(cases, dtype=pl.Int64),
         }
-        body_labels = [_labels_or_null(labels, np.where(column >= 0, column % n, -1)) for column in bodies]
+        body_labels = [gather_labels(labels, np.where(column >= 0, column % n, -1)) for column in bodies]
         body_forward = [pl.Series(column < n).set(pl.Series(column < 0), None) for column in bodies]
         made = pl.select(
             body=pl.concat_list(*body_labels).list.drop_nulls(),
@@ -306,7 +307,7 @@ class TemporalRules:
     def _bodies(self, forms: Ints, places: Ints) -> tuple[tuple[Ints, Ints, Ints], Ints, Ints]:
         """Return the directed relations of bodies, the constants in them and those in heads, -1 where there is none."""
         one, two, three, constants, answers = np.full((5, len(forms)), -1, np.int64)
-        at = [np.flatnonzero(forms == code) for code in range(len(FORMS))]
+        at = [np.flatnonzero(forms == code) for code in range(len(TEMPORAL_FORMS))]
         one[at[0]] = self.pairs.bodies[places[at[0]]]
         if len(at[1]):
             body_of = np.searchsorted(self.constants.rule_offsets, places[at[1]], side="right") - 1
@@ -342,7 +343,7 @@ class TemporalRules:
             chosen = pl.Series(indices)
             lists[name] = filled.gather(chosen.set(chosen < 0, None))
         if with_cells:
-            popular = np.flatnonzero(forms == FORMS.index("popular"))
+            popular = np.flatnonzero(forms == TEMPORAL_FORMS.index("popular"))
             if len(popular):
                 cells = lists["cells"].to_list()
                 for row in popular:
@@ -364,9 +365,3 @@ class TemporalRules:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{size:,} {form}" for form, size in self.sizes.items())
         return f"TemporalRules({len(self):,} rules: {sizes})"
-
-
-def _labels_or_null(labels: pl.Series, ids: Ints) -> pl.Series:
-    """Return labels by id, null for -1."""
-    rows = pl.Series(ids)
-    return labels.gather(rows.set(rows < 0, None))

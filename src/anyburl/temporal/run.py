@@ -30,7 +30,7 @@ from anyburl.base.writing import replace_text, replacing
 from anyburl.data.options import ReadOptions
 from anyburl.data.sources import lasting_source
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.learning.options import FORMS, TemporalOptions
+from anyburl.learning.options import TEMPORAL_FORMS, TemporalOptions
 from anyburl.models.calibration import isotonic
 from anyburl.rules.run_folder import (
     OPTIONS,
@@ -312,7 +312,7 @@ class _Rows:
         self.heads = vocabulary.encode_relations(frame["head"]) + n * (frame["asks"] == "subject").to_numpy()
         self.bodies = [self._directed(place) for place in range(3)]
         forms = frame["form"].to_numpy()
-        self.at = {form: np.flatnonzero(forms == form) for form in FORMS}
+        self.at = {form: np.flatnonzero(forms == form) for form in TEMPORAL_FORMS}
         self.counts = np.stack([frame["right"].to_numpy(), frame["cases"].to_numpy()]).astype(np.int64)
         self.confidences = frame["confidence"].to_numpy().astype(np.float32)
 

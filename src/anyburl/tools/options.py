@@ -17,7 +17,7 @@ from anyburl.base.errors import InvalidOptionError, OptionError
 from anyburl.data.options import ReadOptions
 from anyburl.data.terms import IRI, OWN
 
-SUFFIXES = {
+LANGUAGE_SUFFIXES = {
     "sparql": (".rq", ".ru", ".sparql"),
     "sql": (".sql",),
     "cypher": (".cypher", ".cyp", ".cql"),
@@ -25,7 +25,7 @@ SUFFIXES = {
     "prolog": (".pl",),
     "shacl": (".ttl", ".shacl"),
 }
-LANGUAGES = tuple(SUFFIXES)
+LANGUAGES = tuple(LANGUAGE_SUFFIXES)
 UPDATE_SUFFIX = ".ru"
 GRAPH_IRI = r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]+'
 NAME = ("a name", "(?s).+")  # what is required of a name, and its pattern
@@ -136,9 +136,9 @@ def options_for(
 ) -> ExportOptions:
     """Return the options of an export to a file, whose suffix says the language if `to` does not."""
     name = os.fspath(file).lower().removesuffix(".gz")
-    language = to or next((language for language, ends in SUFFIXES.items() if name.endswith(ends)), None)
+    language = to or next((language for language, ends in LANGUAGE_SUFFIXES.items() if name.endswith(ends)), None)
     if language is None:
-        suffixes = ", ".join(suffix for ends in SUFFIXES.values() for suffix in ends)
+        suffixes = ", ".join(suffix for ends in LANGUAGE_SUFFIXES.values() for suffix in ends)
         known = f"one of {', '.join(LANGUAGES)} for a file that does not end in {suffixes}"
         raise InvalidOptionError("to", known, None)
     if language == "sparql" and name.endswith(UPDATE_SUFFIX):

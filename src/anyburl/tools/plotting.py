@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 SIZE = (6.4, 4.0)
 DOTS_PER_INCH = 150
-SUFFIXES = (".png", ".svg", ".pdf")
+PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 TEXT, FAINT = "#333333", "#dddddd"
 
@@ -83,8 +83,8 @@ def short(n: int) -> str:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure to a file in the format of its suffix."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise DataError(f"{path}: expected a file that ends in one of {', '.join(SUFFIXES)}")
+    if path.suffix.lower() not in PLOT_SUFFIXES:
+        raise DataError(f"{path}: expected a file that ends in one of {', '.join(PLOT_SUFFIXES)}")
     with replacing(path) as unfinished:
         figure.savefig(unfinished, dpi=DOTS_PER_INCH, format=path.suffix[1:].lower())
 

@@ -34,7 +34,7 @@ from anyburl.data.remote.addresses import DUCKDB, ENDPOINT, POSTGRESQL, Address,
 from anyburl.data.remote.database import column_name, connected, is_of_driver, table_name
 from anyburl.data.remote.http import send
 from anyburl.data.terms import OWN, is_blank_node, rdf_term
-from anyburl.reasoning.completion.files import PARQUET, SUFFIXES, TEXTS
+from anyburl.reasoning.completion.files import FACT_SUFFIXES, PARQUET, TEXTS
 from anyburl.rules.ruleset import RuleSet
 from anyburl.tools.export_languages import WRITERS, Clause, Scores, make_clause
 from anyburl.tools.options import LANGUAGES, ExportKeywords, ExportOptions, Progress, PublishOptions, options_for
@@ -301,8 +301,8 @@ TYPES: dict[str, type[pl.DataType]] = {
 def read_facts(path: Path) -> pl.DataFrame:
     """Return the facts in a file with all its columns; RDF, and text without a header, hold triples alone."""
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if suffix not in SUFFIXES:
-        listed = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+    if suffix not in FACT_SUFFIXES:
+        listed = f"{', '.join(FACT_SUFFIXES[:-1])} or {FACT_SUFFIXES[-1]}"
         raise DataError(f"{path}: expected a file written by `anyburl complete`, ending in {listed}")
     start = first_bytes(path, "facts", DataError)
     try:

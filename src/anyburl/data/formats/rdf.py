@@ -152,7 +152,7 @@ class _Stream(io.RawIOBase):
 
 PREFIXED = ("TURTLE", "TRIG")
 WRITTEN = ("N_TRIPLES", "N_QUADS", *PREFIXED)
-SUFFIXES = ".nt, .ttl, .nq or .trig, plain or with .gz or .zst"
+WRITABLE_RDF = ".nt, .ttl, .nq or .trig, plain or with .gz or .zst"
 
 _PREFIX = re.compile(r"(?:[A-Za-z][A-Za-z0-9_-]*)?")
 _LOCAL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*)")
@@ -201,7 +201,7 @@ def rdf_lines(triples: pl.DataFrame, path: Path, prefixes: Mapping[str, str] | N
     """Return the lines of a file of RDF; its name says which kind."""
     kind = rdf_format(path)
     if kind not in WRITTEN or path.suffix.lower() == ".bz2":
-        raise DataError(f"{path}: expected an RDF file that ends in {SUFFIXES}")
+        raise DataError(f"{path}: expected an RDF file that ends in {WRITABLE_RDF}")
     writer = TermWriter(kind, prefixes or {})
     ended = writer.statements(triples) + " ."
     return pl.concat([pl.Series(writer.head(), dtype=pl.String), ended.rename("")])

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from anyburl.base.errors import MASK, DataError, has_secret, redacted, redacted_address, without_values
 from anyburl.base.files import check_utf8
-from anyburl.data.files import SUFFIXES
+from anyburl.data.files import TRIPLE_SUFFIXES
 
 ENDPOINT, POSTGRESQL, DUCKDB, SQLITE = "sparql", "postgresql", "duckdb", "sqlite"
 ADDRESS = re.compile(r"(sparql|https?|postgres|postgresql|duckdb|sqlite):", re.IGNORECASE)
@@ -117,7 +117,7 @@ def _endpoint(url: str) -> Address:
     if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
         shown = redacted_address(url)
         raise DataError(f"expected the address of a SPARQL endpoint, such as sparql:http://HOST/PATH, got {shown!r}")
-    if parts.path.lower().endswith(SUFFIXES):
+    if parts.path.lower().endswith(TRIPLE_SUFFIXES):
         raise DataError(
             f"{redacted_address(url)} looks like a file: download it and pass the file; for an endpoint, use sparql:http://..."
         )

@@ -174,7 +174,7 @@ def to_json_lines(facts: pl.DataFrame, is_first: bool) -> str:
 TEXTS: dict[str, ToText] = {".tsv": to_tab_separated, ".csv": to_comma_separated, ".jsonl": to_json_lines}
 RDF_SUFFIXES = (".nt", ".ttl", ".nq", ".trig")
 TABLES = (PARQUET, *TEXTS)
-SUFFIXES = (*TABLES, *RDF_SUFFIXES)
+FACT_SUFFIXES = (*TABLES, *RDF_SUFFIXES)
 
 
 class FactFile:
@@ -190,7 +190,7 @@ class FactFile:
         path: Path,
         provenance: str = PROVENANCES[0],
         prefixes: Mapping[str, str] | None = None,
-        suffixes: Sequence[str] = SUFFIXES,
+        suffixes: Sequence[str] = FACT_SUFFIXES,
     ) -> None:
         self.path, self.n_parts = path, 0
         self._suffixes = suffixes
