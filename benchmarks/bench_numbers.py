@@ -180,8 +180,11 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
     """Measure MRR with conditions and without, by seed and aggregation; what is stored already is left as it is."""
     path = HERE / "results" / f"numbers-{Path(name).name}.json"
     results: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
-    if results.get("of") != (of := {"rule_seconds": chosen.seconds, "split": chosen.split, "sample": chosen.sample}):
-        results = {"of": of}
+    of = {"rule_seconds": chosen.seconds, "split": chosen.split, "sample": chosen.sample}
+    least = {"min_support": chosen.min_support, "min_confidence": chosen.min_confidence}
+    least = {name: value for name, value in least.items() if value is not None}
+    if results.get("of") != of | least:
+        results = {"of": of | least}
     words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
     command = " ".join(["python benchmarks/bench_numbers.py", *words])
     known = results.get("mrr", {})
@@ -204,7 +207,7 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
             }
             save(path.stem, results, command, quiet=True)
         for seed in dict.fromkeys(seed for seed, _ in missing):
-            rules = anyburl.learn(dataset, seconds=chosen.seconds, seed=seed, keep="all", conditions=False)
+            rules = anyburl.learn(dataset, seconds=chosen.seconds, seed=seed, keep="all", conditions=False, **least)
             binary = rules.take(rules.is_binary)
             took, compared_ends = conditions(dataset, chosen.most_seconds, binary)
             if "best_comparisons" not in results:
@@ -327,6 +330,8 @@ def main() -> None:
     parser.add_argument("data", nargs="*")
     parser.add_argument("--seconds", type=float, default=20, help="for learning rules without conditions, each seed")
     parser.add_argument("--most-seconds", type=float, default=120, help="for the conditions, and for the comparisons")
+    parser.add_argument("--min-support", type=int, help="of rules without conditions, as in anyburl learn")
+    parser.add_argument("--min-confidence", type=float, help="likewise")
     parser.add_argument("--split", default="test")
     parser.add_argument("--sample", type=int, help="rank this many triples of the split, drawn at random")
     parser.add_argument("--paths", type=int, default=20_000, help="of learning without attributes")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=(1,))
     parser.add_argument("--missing", type=float, help="the share of missing facts that is told, of folders")
     parser.add_argument("--seconds", type=float, help="of learning, in place of those of the part")
+    parser.add_argument("--embeddings", type=Path, help="for hybrid, as bench_tuned.py takes them")
     parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "anyburl-promises")
     parser.add_argument("--again", action="store_true", help="measure what was measured before, too")
     chosen = parser.parse_args()
@@ -244,7 +246,10 @@ def measure_verified(setting: Setting) -> Results:
     data, folder = anyburl.load_dataset(shared() / "data" / "CoDEx-S"), shared() / "data" / "negatives"
     run = setting.run(data)
     if setting.aggregation == HYBRID and not (run / EMBEDDING).is_file():
-        embed(data, out=run, seed=setting.seed)
+        if given := setting.chosen.embeddings:
+            shutil.copy(given / f"CoDEx-S-{setting.seed}" / EMBEDDING, run)
+        else:
+            embed(data, out=run, seed=setting.seed)
     facts: dict[str, pl.DataFrame] = {}
     for split in ("valid", "test"):
         false = read_triples(folder / f"CoDEx-S-{split}.txt.gz").with_columns(true=pl.lit(value=False))
