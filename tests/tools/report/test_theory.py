@@ -14,7 +14,7 @@ from anyburl.data.names import Names
 from anyburl.tools.options import ReportOptions
 from anyburl.tools.report.files import theory_markdown
 from anyburl.tools.report.page import theory_html
-from anyburl.tools.report.record import Theory, opening_text
+from anyburl.tools.report.record import Theory, law_lines, opening_text
 from anyburl.tools.report.theory import make_theory
 from anyburl.tools.report.words import Wording, chance, find_idea, is_noun, plain_text, unique_names
 
@@ -143,6 +143,19 @@ def test_a_law_shows_its_exceptions(theory: Theory) -> None:
     assert exception.facts == (("p0", "city", "c0"), ("c0", "language", "Dutch"))
 
 
+def test_where_things_have_several_values_what_is_not_stated_is_not_called_an_exception(theory: Theory) -> None:
+    spoken = next(one for one in theory.relations if one.label == "language")
+    (law,) = (law for law in spoken.laws if law.exceptions)
+    several = replace(spoken, n_facts=2 * spoken.n_subjects)
+    assert (spoken.has_one_value, several.has_one_value) == (True, False)
+    lines = [law_lines(law, relation, theory.wording)[-1] for relation in (spoken, several)]
+    one, more = ((title, plain_text(cases[0])) for title, cases in lines)
+    assert one[0] == "1 exception"
+    assert one[1].endswith("would follow; the graph states <b>Frisian</b> instead")
+    assert more[0] == "1 case not stated: exceptions or gaps"
+    assert more[1].endswith("would follow, but is not stated; <b>Frisian</b> is")
+
+
 def test_pages_and_markdown_tell_the_same_without_decimals(theory: Theory) -> None:
     page, text = theory_html(theory), theory_markdown(theory)
     assert "&lt;b&gt;Frisian&lt;/b&gt;" in page
@@ -167,8 +180,8 @@ def test_the_opening_says_how_much_the_laws_explain(theory: Theory) -> None:
     assert all(looked_at == n_facts for _, looked_at, n_facts in sizes)
     explained = sum(one.explained for one in theory.relations)
     assert 0.5 < explained / 76 < 0.95
-    end = f"these {len(theory.laws)} laws explain about {round(10 * explained / 76)} of 10 facts."
-    assert opening_text(theory).endswith(end)
+    laws = f"{len(theory.laws)} laws, chosen from {theory.n_rules} rules that were learned,"
+    assert opening_text(theory).endswith(f"{laws} explain about {round(10 * explained / 76)} of 10 facts.")
 
 
 def test_a_report_without_laws_says_so(theory: Theory) -> None:

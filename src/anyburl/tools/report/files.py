@@ -48,7 +48,7 @@ def _item(line: Line) -> str:
 
 
 def _glance(theory: Theory) -> str:
-    rows = ["| relation | facts | explained | its main law |", "| --- | ---: | --- | --- |"]
+    rows = ["| relation | facts | explained by laws | its main law |", "| --- | ---: | --- | --- |"]
     for relation in theory.relations:
         law = glance_law(relation)
         main_law = f"{_marked(law.words)} ({law.chance})" if law else "no law found"
@@ -76,7 +76,7 @@ def _section(relation: RelationTheory, theory: Theory) -> str:
 
 def _law(law: Law, relation: RelationTheory, theory: Theory) -> str:
     lines = [f"{_marked(law.words)} {law.chance}; {explains_text(law, relation)}."]
-    for title, cases in law_lines(law, theory.wording):
+    for title, cases in law_lines(law, relation, theory.wording):
         lines.append(f"  - {title}: {'; '.join(map(_marked, cases))}.")
     return "- " + "\n".join(lines)
 

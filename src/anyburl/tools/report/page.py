@@ -27,7 +27,7 @@ from anyburl.tools.report.record import (
     size_text,
     values_words,
 )
-from anyburl.tools.report.words import Idea, Word
+from anyburl.tools.report.words import IDEAS, Idea, Word
 
 MOST_RELATIONS, MOST_LINKS, MOST_COLUMNS = 12, 14, 3
 ROUNDS = 8  # of sorting columns by what their relations are joined with
@@ -238,18 +238,20 @@ def _picture(theory: Theory) -> str:
     drawing = draw_schema(theory)
     if drawing is None:
         return ""
+    drawn = {link.idea for link in choose_links(theory.links)}
+    ideas = "; ".join(f"<b>{escape(idea.name)}</b>: {escape(idea.meaning)}" for idea in IDEAS if idea in drawn)
     return (
         '<section><h2>Which relations follow from which</h2><p class="dim">An arrow leads from a relation to one that '
-        "it helps to tell, by the idea beside it; strong arrows explain most facts.</p>"
-        f"<figure>{to_svg(drawing)}</figure></section>\n"
+        "it helps to tell, by the idea beside it. Those that explain most facts are drawn, the strongest in colour.</p>"
+        f'<figure>{to_svg(drawing)}</figure><p class="small">{ideas}.</p></section>\n'
     )
 
 
 def _glance(theory: Theory, address: Address | None) -> str:
     rows = "".join(_glance_row(theory, place, relation, address) for place, relation in enumerate(theory.relations))
     return (
-        "<section><h2>All relations at a glance</h2><table><thead><tr><th>relation</th><th>facts</th><th>explained</th>"
-        f"<th>its main law</th></tr></thead><tbody>{rows}</tbody></table></section>\n"
+        "<section><h2>All relations at a glance</h2><table><thead><tr><th>relation</th><th>facts</th>"
+        f"<th>explained by laws</th><th>its main law</th></tr></thead><tbody>{rows}</tbody></table></section>\n"
     )
 
 
@@ -298,7 +300,7 @@ def _group(idea: Idea, laws: Iterable[Law], relation: RelationTheory, theory: Th
 def _law(law: Law, relation: RelationTheory, theory: Theory) -> str:
     cases = "".join(
         f'<p class="small"><b>{escape(title)}:</b> {"; ".join(map(marked, sentences))}.</p>'
-        for title, sentences in law_lines(law, theory.wording)
+        for title, sentences in law_lines(law, relation, theory.wording)
     )
     return (
         f'<div class="law"><p title="{escape(law.text)}">{marked(law.words)}</p>'

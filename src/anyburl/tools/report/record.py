@@ -108,6 +108,11 @@ class RelationTheory:
         return sorted(listed, key=lambda group: -max(law.explains for law in group[1]))
 
     @property
+    def has_one_value(self) -> bool:
+        """Whether hardly any thing has two values: then, what is stated contradicts any other value."""
+        return self.n_facts < ONE_VALUE * max(1, self.n_subjects)
+
+    @property
     def explained_chance(self) -> str:
         """Which part of the facts is explained."""
         return "all" if self.explained == self.looked_at else chance(self.explained, self.looked_at)
@@ -232,6 +237,7 @@ HOW_TO_READ = (
     "conclusion in nine. The tenth is an exception, or a fact that the graph does not know."
 )
 N_RELATIONS, N_SURE, N_DOUBTFUL, N_OPEN = 6, 5, 3, 3
+ONE_VALUE = 1.05  # values of each thing, at most
 LITTLE = 0.3  # of the facts of a relation that is hardly explained
 
 
@@ -245,8 +251,8 @@ def opening_text(theory: Theory) -> str:
     explained = sum(one.explained * one.n_facts / max(1, one.looked_at) for one in theory.relations)
     n_facts = sum(one.n_facts for one in theory.relations)
     share = "all" if explained == n_facts else f"about {chance(round(explained), n_facts)}"
-    explain = "this law explains" if laws == 1 else f"these {laws:,} laws explain"
-    return f"{size} From {rules}, {explain} {share} facts."
+    chosen = f"{counted(laws, 'law')}, chosen from {rules}, {'explains' if laws == 1 else 'explain'}"
+    return f"{size} {chosen[0].upper() + chosen[1:]} {share} facts."
 
 
 class Line(NamedTuple):
@@ -260,6 +266,7 @@ class Line(NamedTuple):
 def front_parts(theory: Theory) -> list[tuple[str, list[Line]]]:
     """Return what comes first: titles, each with some lines."""
     wording = theory.wording
+    relations = {one.label: one for one in theory.relations}
     hard = [one for one in theory.relations if one.explained < LITTLE * one.looked_at]
     parts = {
         "What it is about: the largest relations": [
@@ -270,10 +277,14 @@ def front_parts(theory: Theory) -> list[tuple[str, list[Line]]]:
             Line(law.words, law, _example_words(law, wording)) for law in theory.sure(N_SURE)
         ],
         "Laws with exceptions": [
-            Line(law.words, law, (Word("But "), *exception_words(law.exceptions[0], wording), Word(".")))
+            Line(
+                law.words,
+                law,
+                (Word("But "), *exception_words(law.exceptions[0], relations[law.relation], wording), Word(".")),
+            )
             for law in theory.doubtful(N_DOUBTFUL)
         ],
-        "What hardly any law explains": [_open_line(relation, wording) for relation in hard[:N_OPEN]],
+        "What the laws leave open": [_open_line(relation, wording) for relation in hard[:N_OPEN]],
     }
     return [(title, lines) for title, lines in parts.items() if lines]
 
@@ -310,8 +321,10 @@ def size_text(relation: RelationTheory) -> str:
 
 
 def _values_of_one(relation: RelationTheory) -> str:
+    if relation.has_one_value:
+        return "one value each"
     mean = relation.n_facts / max(1, relation.n_subjects)
-    return "one value each" if mean < 1.05 else "mostly one value" if mean < 1.5 else f"about {round(mean)} values each"
+    return "mostly one value" if mean < 1.5 else f"about {round(mean)} values each"
 
 
 def values_words(relation: RelationTheory, wording: Wording) -> Words:
@@ -346,20 +359,17 @@ def case_words(case: Case, wording: Wording) -> Words:
     return tuple(parts)
 
 
-def exception_words(case: Case, wording: Wording) -> Words:
-    """Return a prediction that fails, and what is stated in its place."""
-    subject, relation, object = case.triple
+def exception_words(case: Case, relation: RelationTheory, wording: Wording) -> Words:
+    """Return a prediction that fails, and what is stated in its place; where things have several values, beside it."""
     others = [Word(wording.entity(label), "entity") for label in case.instead]
     listed: list[Word] = []
     for place, other in enumerate(others):
         listed += [Word(" and " if place == len(others) - 1 else ", ")] * (place > 0)
         listed.append(other)
-    return (
-        *wording.fact((subject, relation, object)),
-        Word(" would follow; the graph states "),
-        *listed,
-        Word(" instead"),
-    )
+    if relation.has_one_value:
+        return *wording.fact(case.triple), Word(" would follow; the graph states "), *listed, Word(" instead")
+    are = " is" if len(others) == 1 else " are"
+    return *wording.fact(case.triple), Word(" would follow, but is not stated; "), *listed, Word(are)
 
 
 def unknown_words(case: Case, wording: Wording) -> Words:
@@ -367,27 +377,31 @@ def unknown_words(case: Case, wording: Wording) -> Words:
     return *wording.fact(case.triple), Word(" would follow")
 
 
-def unstated_text(law: Law) -> str:
-    """Return how many predictions are not stated."""
-    n = law.predictions - law.support
-    return f"{'' if law.exact else 'About '}{counted(n, 'exception' if law.exceptions else 'case')}" + (
-        "" if law.exceptions else " not stated, and not contradicted"
-    )
+def unstated_text(law: Law, relation: RelationTheory) -> str:
+    """Return how many predictions are not stated: exceptions, where what is stated contradicts them."""
+    n, about = law.predictions - law.support, "" if law.exact else "About "
+    if law.exceptions and relation.has_one_value:
+        return f"{about}{counted(n, 'exception')}"
+    remark = ": exceptions or gaps" if law.exceptions else ", and not contradicted"
+    return f"{about}{counted(n, 'case')} not stated{remark}"
 
 
-def law_lines(law: Law, wording: Wording) -> list[tuple[str, list[Words]]]:
+def law_lines(law: Law, relation: RelationTheory, wording: Wording) -> list[tuple[str, list[Words]]]:
     """Return what stands below a law: titles, each with some cases."""
     lines: list[tuple[str, list[Words]]] = []
     if law.example is not None:
         lines.append(("Example", [case_words(law.example, wording)]))
     if law.exceptions:
-        lines.append((unstated_text(law), [exception_words(case, wording) for case in law.exceptions]))
+        cases = [exception_words(case, relation, wording) for case in law.exceptions]
+        lines.append((unstated_text(law, relation), cases))
     elif law.unknown:
-        lines.append((unstated_text(law), [unknown_words(case, wording) for case in law.unknown[:1]]))
+        lines.append((unstated_text(law, relation), [unknown_words(case, wording) for case in law.unknown[:1]]))
     return lines
 
 
 def explains_text(law: Law, relation: RelationTheory) -> str:
-    """Return which part of the facts of its relation a law explains, and how many rules are like it."""
-    text = f"explains {'all' if law.explains == relation.looked_at else chance(law.explains, relation.looked_at)} facts"
-    return text + (f", {counted(law.stands_for, 'other rule')} like it" if law.stands_for else "")
+    """Return which part of the facts of its relation a law explains, and how many rules say nearly the same."""
+    share = "all" if law.explains == relation.looked_at else chance(law.explains, relation.looked_at)
+    say = "says" if law.stands_for == 1 else "say"
+    alike = f"; {counted(law.stands_for, 'other rule')} {say} nearly the same" if law.stands_for else ""
+    return f"explains {share} facts of the relation{alike}"
