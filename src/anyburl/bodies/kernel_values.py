@@ -19,8 +19,8 @@ from anyburl.base.jit import inlined, kernel, part
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_ends import reach
 from anyburl.graph.kernel import GraphArrays, entity_rows, has_edge, inverse, lower_bound
+from anyburl.rules.types import SMOOTHING
 
-SMOOTHING = 5.0  # of the confidences of rules that conditions are compared with
 CHAIN = 2  # cuts kept in one direction: a finer one only if it is better than the coarser beyond chance
 BETTER = -7.0  # log of the chance that a finer cut, or an interval, is no better than what contains it
 

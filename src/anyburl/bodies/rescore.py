@@ -39,7 +39,7 @@ from anyburl.rules.columns import MEASURES, RuleColumns
 from anyburl.rules.combine import match_triples
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.selection import best_rows
-from anyburl.rules.types import MAX_LENGTH
+from anyburl.rules.types import MAX_LENGTH, SMOOTHING
 
 Progress = Callable[[int], None]
 
@@ -182,7 +182,6 @@ def _score_batch(
     return rows, out
 
 
-SMOOTHING = 5  # of the confidence that the best rules are chosen by, as in `RuleSet.top`
 MOST_MEASURED = 20_000  # at once, when the most surprising are sought
 
 Measured = NDArray[np.float64] | NDArray[np.float32]
@@ -322,7 +321,7 @@ def surprising_rows(rules: RuleSet, graph: GraphArrays, k: int) -> NDArray[np.in
 
     Of many rules, only the surest are measured: none is more surprising than it is sure.
     """
-    sureness, n_first = rules.confidence(formulas.SMOOTHING), max(MOST_MEASURED, k)
+    sureness, n_first = rules.confidence(SMOOTHING), max(MOST_MEASURED, k)
     least = 0.0
     if len(rules) > n_first:
         least = float(np.partition(sureness, len(rules) - n_first)[len(rules) - n_first])

@@ -21,7 +21,6 @@ from anyburl.bodies.arrays import VALUE
 from anyburl.bodies.conditions import NO_ENTITIES, Lookup, count_conditional, each_condition
 from anyburl.bodies.kernel_values import (
     CHAIN,
-    SMOOTHING,
     BinArrays,
     IntervalArrays,
     MemberArrays,
@@ -37,6 +36,7 @@ from anyburl.graph.kernel import GraphArrays, inverses
 from anyburl.rules.columns import VALUE_KINDS
 from anyburl.rules.combine import distinct_rows
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import SMOOTHING
 
 N_CUTS = 100
 FEW_MEMBERS, FEW_CLUSTERS = 20, 10  # a feature of fewer tells nothing

@@ -18,6 +18,7 @@ from anyburl.cli.loading import load_data_of_rules, load_rules_argument, read_na
 from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, note_console, print_json, result_console
 from anyburl.cli.tables import rule_rows, rules_table, table_width
 from anyburl.learning.options import LearnOptions
+from anyburl.rules.types import SMOOTHING
 
 if TYPE_CHECKING:
     from anyburl.data.names import Names
@@ -121,7 +122,6 @@ def learned_under_identity(rules: str) -> bool:
 MEASURES = ("pca-confidence", "head-coverage", "lift")
 DISTILLED = ("worth", "decides", "only", "stands-for")
 ORDERS = ("surprise", "confidence", "support", "value", "predictions", *MEASURES, *DISTILLED)
-SMOOTHING = 5
 MEASURED = "Measures that need the data"
 
 

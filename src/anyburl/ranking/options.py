@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypedDict
 from anyburl.base import checking
 from anyburl.base.checking import Options, option
 from anyburl.base.errors import InvalidOptionError, OptionError
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import SMOOTHING, RuleType
 
 MOST_EVIDENCE = 1 << 62  # as in the kernels: a key never grows beyond
 UNIT = 1 << 44  # of scores
@@ -187,7 +187,7 @@ class RankOptions(Options):
         no_effect_on=(MODEL,),
     )
     smoothing: float = option(
-        5.0, checking.real, 0, help="Count a rule as support / (predictions + SMOOTHING).", panel=PANEL
+        float(SMOOTHING), checking.real, 0, help="Count a rule as support / (predictions + SMOOTHING).", panel=PANEL
     )
     weights: Mapping[str, float] = option(
         {},

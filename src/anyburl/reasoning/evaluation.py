@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from anyburl import __version__
 from anyburl.base import checking
-from anyburl.base.checking import callback, whole
+from anyburl.base.checking import callback, options_behind, whole
 from anyburl.base.errors import DataError, InvalidOptionError
 from anyburl.base.files import at_home
 from anyburl.base.polars_unstable import sink_frames
@@ -41,7 +41,7 @@ from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.models.tuned.train import Tuning
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.index import shown_scores
-from anyburl.ranking.options import DIRECTIONS, PROTOCOLS
+from anyburl.ranking.options import DIRECTIONS, PROTOCOLS, SCORES
 from anyburl.ranking.queries import Ranks, make_queries, target_ranks
 from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.metrics import (
@@ -345,6 +345,7 @@ def summarise_ranks(
 ) -> Metrics:
     """Put the metrics and their protocol together; `triples` are all of the split by default."""
     options, realistic = ranker.options, ranks.of("realistic")
+    recorded = options_behind(SCORES, options)
     triples = dataset.split(split).triples if triples is None else triples
     n = len(triples)
     return Metrics(
@@ -356,11 +357,8 @@ def summarise_ranks(
             "filtered": True,
             "ties": "realistic",
             "block_connected": ranker.block_connected,
-            "block_connected_choice": options.block_connected,
-            "aggregation": options.aggregation,
-            "smoothing": options.smoothing,
-            "weights": dict(options.weights),
-            "object_identity": options.object_identity,
+            "block_connected_choice": recorded.pop("block_connected"),
+            **recorded,
             "fallback": options.fallback or tuning is not None,
             "rules": len(ranker.rules),
             **({} if tuning is None else {"tuned": tuning.described()}),

@@ -27,7 +27,7 @@ from anyburl.data.table import can_change
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.rules.parts import COMPARED
 from anyburl.rules.rule import MAX_BODY_ATOMS
-from anyburl.rules.types import KINDS, Form, types_that
+from anyburl.rules.types import KINDS, SMOOTHING, Form, types_that
 
 Counts = NDArray[np.int32] | NDArray[np.int64]
 
@@ -61,9 +61,6 @@ def lift(support: Counts, predictions: Counts, head_probability: NDArray[np.floa
 
 DISTILLING = "anyburl.distil(rules, data)"
 """What computes the measures of a set as a whole."""
-
-SMOOTHING = 5
-"""Of the confidence that rules are sorted and compared by, and that surprise is counted from."""
 
 
 def surprise(support: Counts, predictions: Counts, base_rates: NDArray[np.float64]) -> NDArray[np.float32]:

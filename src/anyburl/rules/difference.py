@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.rules import columns as measures
-from anyburl.rules.columns import COLUMNS, SMOOTHING, Holds, RuleColumns
+from anyburl.rules.columns import COLUMNS, Holds, RuleColumns
 from anyburl.rules.combine import join_vocabularies, reencode, rule_keys
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import SMOOTHING
 
 Rows = NDArray[np.int64]
 

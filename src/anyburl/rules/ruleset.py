@@ -33,7 +33,7 @@ from anyburl.rules.rule import Atom, Rule, X, Y
 from anyburl.rules.rule_file import PathLike, ReadReport, encode_rules, first_bytes_of_rules, label_rules
 from anyburl.rules.run_folder import missing_rules, read_run
 from anyburl.rules.text import is_amie, read_amie, read_text, write_text
-from anyburl.rules.types import KINDS, RuleType
+from anyburl.rules.types import KINDS, SMOOTHING, RuleType
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,7 +187,7 @@ class RuleSet(RuleColumns):
         """Return the rules that predict a relation."""
         return self.filter(relation=relation)
 
-    def top(self, k: int, by: str | None = None, *, smoothing: float = 5) -> Self:
+    def top(self, k: int, by: str | None = None, *, smoothing: float = SMOOTHING) -> Self:
         """Return the k best rules, best first; ties are settled.
 
         By "worth" if the rules are distilled, by "surprise" if that was measured, else by "confidence", that is

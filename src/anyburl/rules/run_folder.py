@@ -50,9 +50,10 @@ from anyburl.data.formats.frames import COLUMNS as TRIPLE_COLUMNS
 from anyburl.data.names import Names
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.rules.columns import COLUMNS, REQUIRED, SMOOTHING, RuleColumns
+from anyburl.rules.columns import COLUMNS, REQUIRED, RuleColumns
 from anyburl.rules.combine import concatenate, merge
 from anyburl.rules.parquet import read_rules_parquet
+from anyburl.rules.types import SMOOTHING
 
 RULES = "rules.parquet"
 OPTIONS = "options.json"

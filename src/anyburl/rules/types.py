@@ -14,6 +14,9 @@ from enum import Enum, StrEnum, auto
 
 from anyburl.base import checking
 
+SMOOTHING = 5
+"""Added to the predictions of a rule in the confidence that rules are sorted, compared and, by default, ranked by."""
+
 
 class End(Enum):
     """Where the path of a body ends that starts at a variable of the head."""

@@ -31,8 +31,8 @@ from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.search import LabelSearch
 from anyburl.reasoning.shortcuts import warm_up_reasoning
 from anyburl.rules import selection
-from anyburl.rules.columns import SMOOTHING
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import SMOOTHING
 from anyburl.tools.report.record import Theory
 from anyburl.tools.review import (
     Edition,

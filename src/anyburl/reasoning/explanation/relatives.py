@@ -36,10 +36,11 @@ from anyburl.graph.build import build_graph, known_answers, on_tiny_table
 from anyburl.graph.kernel import GraphArrays, inverses
 from anyburl.graph.stored import graph_of
 from anyburl.reasoning.explanation.kernel import empty_search, find_first_walks
-from anyburl.rules.columns import SMOOTHING, RuleColumns
+from anyburl.rules.columns import RuleColumns
 from anyburl.rules.ruleset import RuleSet, one_rule
 from anyburl.rules.run_folder import ABOUT, BEST, ORDERS, RULES
 from anyburl.rules.selection import best_rows
+from anyburl.rules.types import SMOOTHING
 
 Rows = NDArray[np.int64]
 Triples = NDArray[np.int32]

@@ -34,9 +34,9 @@ from anyburl.ranking.index import to_confidences
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.explanation.kernel import CheckedRules, empty_search, find_support
-from anyburl.rules.columns import SMOOTHING, confidence
+from anyburl.rules.columns import confidence
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import MAX_LENGTH
+from anyburl.rules.types import MAX_LENGTH, SMOOTHING
 from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, Triples, questions_of
 
 FEWEST_ENTITIES = 20  # at a place, from which on their kinds say something
