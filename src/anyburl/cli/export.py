@@ -31,7 +31,15 @@ from anyburl.cli.loading import existing_rules, load_data_of_rules, load_rules_a
 from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, note_console, print_json, result_console
 from anyburl.cli.predict import check_page
 from anyburl.cli.rules import Measuring, RuleFilters, learned_under_identity
-from anyburl.tools.options import LANGUAGES, ExportOptions, PublishOptions, ReportOptions, options_for
+from anyburl.tools.options import (
+    LANGUAGE_SUFFIXES,
+    LANGUAGES,
+    UPDATE_SUFFIX,
+    ExportOptions,
+    PublishOptions,
+    ReportOptions,
+    options_for,
+)
 
 if TYPE_CHECKING:
     from anyburl.rules.ruleset import RuleSet
@@ -54,8 +62,9 @@ def export_command(
         str | None,
         typer.Option(
             metavar="|".join(LANGUAGES),
-            help="The language. Defaults to the suffix: .rq (SPARQL), .ru (SPARQL that inserts), .sql, .cypher, "
-            ".dl (Datalog), .pl (Prolog), .ttl (SHACL).",
+            help="The language. Defaults to the suffix: "
+            + ", ".join(f"{', '.join(ends)} ({language})" for language, ends in LANGUAGE_SUFFIXES.items())
+            + f"; {UPDATE_SUFFIX} inserts.",
             autocompletion=one_of(*LANGUAGES),
         ),
     ] = None,
