@@ -80,10 +80,6 @@ At = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="Use the run's snapshot taken after this many seconds.")
 ]
 
-# Every command takes these, so that scripts can pass them along; here they change nothing.
-UnusedThreads = Annotated[int | None, typer.Option("--threads", hidden=True)]
-UnusedSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
-
 Engine = Annotated[
     str,
     typer.Option(

@@ -17,10 +17,18 @@ from rich.text import Text
 
 from anyburl.base.errors import OptionError, counted
 from anyburl.base.files import at_home
-from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads, command, complete_data, one_of
+from anyburl.cli.arguments import Json, Quiet, command, complete_data, one_of
 from anyburl.cli.complete import FAILED, check_target, write_table
 from anyburl.cli.events import peak_bytes, tell_progress
-from anyburl.cli.loading import download_data_argument, load_data_argument, load_rules_argument, remark_left_out, unlock
+from anyburl.cli.loading import (
+    Common,
+    CommonOneThread,
+    download_data_argument,
+    load_data_argument,
+    load_rules_argument,
+    remark_left_out,
+    unlock,
+)
 from anyburl.cli.notes import (
     SECONDS_UNTIL_SAID,
     PlainConsole,
@@ -62,10 +70,8 @@ def datasets_command(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="The data set to download.", autocompletion=complete_data)
     ] = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    threads: UnusedThreads = None,
-    seed: UnusedSeed = None,
+    *,
+    common: CommonOneThread,
 ) -> None:
     """List the data sets available by name, or download one in advance."""
     if action not in ACTIONS:
@@ -75,21 +81,21 @@ def datasets_command(
     if (action == "get") != (name is not None):
         raise OptionError("name one data set: anyburl datasets get NAME")
     if name is not None:
-        _get(name, note_console(quiet=quiet), json=json, quiet=quiet)
+        _get(name, common)
     else:
-        _list(json=json, quiet=quiet)
+        _list(common)
 
 
-def _list(*, json: bool, quiet: bool) -> None:
+def _list(common: Common) -> None:
     from anyburl.data.catalogue import data_home, download_folder
 
     rows = [(entry, *_place(entry)) for entry in _entries()]
     home, cache = data_home(), download_folder()
-    if json:
+    if common.json:
         listed = [{**_described(entry), "state": state, "path": path and str(path)} for entry, state, path in rows]
         print_json({"datasets": listed, "folder": home and str(home), "downloads": str(cache)})
         return
-    out = result_console(quiet=quiet)
+    out = result_console(quiet=common.quiet)
     print_whole(fitting_table(rows, out.width if out.is_terminal else None))
     out.say(f"to download: on first use, or with anyburl datasets get NAME, to {cache}", "dim")
     out.say("to add: anyburl cannot download it; put train, valid and test into $ANYBURL_DATA/NAME", "dim")
@@ -159,21 +165,22 @@ def _datasets_table(rows: list[tuple[DatasetEntry, str, Path | None]], columns: 
     return table
 
 
-def _get(name: str, notes: PlainConsole, *, json: bool, quiet: bool) -> None:
+def _get(name: str, common: Common) -> None:
     """Download a data set if need be, load it once, and say where it is."""
     from anyburl.data.catalogue import find_entry
     from anyburl.data.dataset import SPLITS
     from anyburl.temporal.facts import recognise_times
 
+    notes = common.notes()
     download_data_argument(name, notes)
     data = (load_history_argument if recognise_times(name, ReadOptions()) else load_data_argument)(name, notes)
     entry = find_entry(name)
     counts = {split: len(data.split(split)) for split in SPLITS}
     words = {"entities": data.vocabulary.n_entities, "relations": data.vocabulary.n_relations}
-    if json:
+    if common.json:
         print_json({"name": data.name, "path": data.source, **counts, **words, "fingerprint": data.fingerprint})
         return
-    out = result_console(quiet=quiet)
+    out = result_console(quiet=common.quiet)
     sizes = ", ".join(f"{split} {n:,}" for split, n in counts.items())
     out.say(f"{data.name}: {sizes}; {words['entities']:,} entities, {words['relations']:,} relations")
     out.say("it is built in" if data.source == data.name else f"it is in {data.source}")
@@ -200,17 +207,14 @@ def index_command(
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="INDEX", help="The folder to write; it must be new or empty.")],
-    quiet: Quiet = False,
-    json: Json = False,
-    threads: UnusedThreads = None,
-    seed: UnusedSeed = None,
     *,
+    common: CommonOneThread,
     reading: ReadOptions,
 ) -> None:
     """Index DATA once, so that every other command can open INDEX as its DATA at once."""
     from anyburl.graph.stored import check_index_output, write_index
 
-    notes = note_console(quiet=quiet)
+    notes = common.notes()
     check_index_output(at_home(out))
     download_data_argument(data, notes)
     unlock(data)
@@ -219,9 +223,9 @@ def index_command(
         card = write_index(data, out, steps.show, reading)
     remark_left_out(card.name, card.left_out, reading, notes)
     summary = _index_text(card, out, time.monotonic() - started)
-    if json:
+    if common.json:
         print_json(summary)
-    elif not quiet:
+    elif not common.quiet:
         _print_index(summary, out)
 
 

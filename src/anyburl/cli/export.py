@@ -13,22 +13,17 @@ import typer
 from anyburl.base.checking import OBJECT_IDENTITY
 from anyburl.base.errors import DataError, OptionError, counted
 from anyburl.base.files import at_home
-from anyburl.cli.arguments import (
-    At,
-    Data,
-    Escaped,
-    Json,
-    NamesOption,
-    Quiet,
-    Rules,
-    Threads,
-    UnusedSeed,
-    UnusedThreads,
-    command,
-    one_of,
+from anyburl.cli.arguments import At, Data, Escaped, NamesOption, Rules, command, one_of
+from anyburl.cli.loading import (
+    Common,
+    CommonOneThread,
+    existing_rules,
+    load_data_of_rules,
+    load_rules_argument,
+    read_names_argument,
+    unlock,
 )
-from anyburl.cli.loading import existing_rules, load_data_of_rules, load_rules_argument, read_names_argument, unlock
-from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, note_console, print_json, result_console
+from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, print_json, result_console
 from anyburl.cli.predict import check_page
 from anyburl.cli.rules import Measuring, RuleFilters, learned_under_identity
 from anyburl.tools.options import (
@@ -81,27 +76,26 @@ def export_command(
     names: NamesOption = None,
     at: At = None,
     escaped: Escaped = False,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: UnusedSeed = None,
+    common: Common,
     filters: RuleFilters,
 ) -> None:
     """Write RULES in the language of another system, best first, with all inequalities of object identity."""
-    if json and file == STANDARD_OUTPUT:
+    if common.json and file == STANDARD_OUTPUT:
         raise OptionError("--json and - both write to standard output: write to a file instead")
     existing_rules(rules)
     identity = learned_under_identity(rules) if object_identity is None else object_identity
     options = options_for(file, to, object_identity=identity, **given)
-    notes = note_console(quiet=quiet)
+    notes = common.notes()
     everything = load_rules_argument(rules, notes, at=at, escaped=escaped)
-    matching = filters.matching(everything, read_names_argument(names, rules), Measuring(rules, data, threads, notes))
+    matching = filters.matching(
+        everything, read_names_argument(names, rules), Measuring(rules, data, common.threads, notes)
+    )
     report = _write_export(filters.best(matching, top), file, options, notes)
     _remark_left_out(report, notes)
-    if json:
+    if common.json:
         counts = {"total": len(everything), "matching": len(matching), "rules": report.n_rules}
         print_json({**counts, "left_out": report.left_out, "to": report.to, "out": file})
-    elif not quiet and file != STANDARD_OUTPUT:
+    elif not common.quiet and file != STANDARD_OUTPUT:
         result_console().say(f"{counted(report.n_rules, 'rule')} written to {file}")
 
 
@@ -145,23 +139,20 @@ def publish_command(
     ] = False,
     *,
     options: PublishOptions,
-    quiet: Quiet = False,
-    json: Json = False,
-    threads: UnusedThreads = None,
-    seed: UnusedSeed = None,
+    common: CommonOneThread,
 ) -> None:
     """Send FACTS to a SPARQL endpoint or a database table. Without --write, only show what would be done."""
     from anyburl.tools.publishing import plan_publishing
 
-    notes = note_console(quiet=quiet)
+    notes = common.notes()
     if write:
         unlock(destination, options.timeout, writing=True)
     plan = plan_publishing(facts, destination, options)
     summary = _write_publish(plan, notes) if write else {"written": None, "seconds": 0.0}
-    if json:
+    if common.json:
         described = {"destination": plan.address.text, "facts": plan.n_facts, "left_out": plan.n_left_out}
         print_json({**described, **summary})
-    elif not quiet:
+    elif not common.quiet:
         _print_publish(plan, summary)
 
 
@@ -207,30 +198,27 @@ def report_command(
     data: Data = None,
     names: NamesOption = None,
     escaped: Escaped = False,
-    threads: UnusedThreads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: UnusedSeed = None,
+    common: CommonOneThread,
 ) -> None:
     """Tell what the graph knows: a few laws for each relation, in plain words, with examples and exceptions."""
     for file in (html, markdown):
         check_page(file)
     if html is not None and html == markdown:
         raise DataError(f"{html} cannot be both the page and the Markdown file")
-    theory = _make(rules, data, options, names, escaped=escaped, quiet=quiet)
+    theory = _make(rules, data, options, names, common.notes(), escaped=escaped)
     written = _write_report(theory, html, markdown)
-    if json:
+    if common.json:
         print_json(theory.to_json())
     else:
         _print_report(theory, written)
 
 
 def _make(
-    rules: str, data: str | None, options: ReportOptions, names: Path | None, *, escaped: bool, quiet: bool
+    rules: str, data: str | None, options: ReportOptions, names: Path | None, notes: PlainConsole, *, escaped: bool
 ) -> Theory:
     from anyburl.tools.report.theory import make_theory, warm_up_report
 
-    notes, given = note_console(quiet=quiet), read_names_argument(names, rules)
+    given = read_names_argument(names, rules)
     known = load_rules_argument(rules, notes, escaped=escaped)
     dataset = load_data_of_rules(rules, data, notes)
     readable, vocabulary = given or dataset.names, dataset.vocabulary

@@ -1,6 +1,7 @@
 """Resolves RULES, DATA and RULES2 on the command line, and prompts for credentials that a server requires.
 
-`RulesAndData` opens rules for all commands that ask questions; `AskingOptions` are the options that these share.
+`RulesAndData` opens rules for all commands that ask questions; `AskingOptions` are the options that these share, and
+`Common` those of all others.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from anyburl.base.errors import (
     counted,
 )
 from anyburl.base.files import at_home
-from anyburl.cli.arguments import Escaped, Json, NamesOption, Quiet, WithScores
+from anyburl.cli.arguments import Escaped, Json, NamesOption, Quiet, Threads, WithScores
 from anyburl.cli.notes import (
     PlainConsole,
     Slow,
@@ -434,8 +435,29 @@ class RulesAndData:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Common(Options):
+    """The flags of every command, so that scripts can pass them along; a hidden one changes nothing."""
+
+    threads: Threads = None
+    quiet: Quiet = False
+    json: Json = False
+    seed: Annotated[int | None, typer.Option("--seed", hidden=True)] = None
+
+    def notes(self) -> PlainConsole:
+        """Return where remarks go."""
+        return note_console(quiet=self.quiet)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonOneThread(Common):
+    """The flags of every command, for one that uses a single thread."""
+
+    threads: Annotated[int | None, typer.Option("--threads", hidden=True)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class AskingOptions(Options):
-    """The options of such a command besides its own arguments."""
+    """The options of a command that asks questions, besides its own arguments."""
 
     names: NamesOption = None
     prepare: Annotated[bool, typer.Option(help="Prepare the run folder, so that later commands open it at once.")] = (

@@ -14,10 +14,11 @@ from rich.text import Text
 
 from anyburl.base.errors import DataError, OptionError, RunError, counted
 from anyburl.base.files import at_home
-from anyburl.cli.arguments import Json, Quiet, Run, UnusedSeed, UnusedThreads, Without, command, complete_data
+from anyburl.cli.arguments import Json, Quiet, Run, Without, command, complete_data
 from anyburl.cli.events import tell
 from anyburl.cli.loading import (
     AskingOptions,
+    CommonOneThread,
     RulesAndData,
     load_data_argument,
     load_rules_argument,
@@ -42,10 +43,8 @@ if TYPE_CHECKING:
 )
 def prepare_command(
     run: Run,
-    quiet: Quiet = False,
-    json: Json = False,
-    threads: UnusedThreads = None,
-    seed: UnusedSeed = None,
+    *,
+    common: CommonOneThread,
 ) -> None:
     """Prepare a run folder, so that commands that ask questions open it at once.
 
@@ -55,7 +54,7 @@ def prepare_command(
     from anyburl.reasoning.prepared import PREPARED, NotPreparedError, can_prepare, open_prepared
 
     require_run(run)
-    notes = note_console(quiet=quiet)
+    notes = common.notes()
     source = RulesAndData(run, None, notes)
     if not can_prepare(source.path):
         raise RunError(f"{run} is still learning, or was interrupted: continue it with --resume first")
@@ -76,9 +75,9 @@ def prepare_command(
         "seconds": round(time.monotonic() - started, 3),
         "was_ready": was_ready,
     }
-    if json:
+    if common.json:
         print_json(summary)
-    elif not quiet:
+    elif not common.quiet:
         size = f"{summary['rules']:,} rules, {n_bytes / 1e6:,.1f} MB, {summary['bytes_per_rule']:g} bytes per rule"
         state = "was already prepared" if was_ready else f"prepared in {summary['seconds']:.1f} s"
         result_console().say(f"{run} {state}: {size}")

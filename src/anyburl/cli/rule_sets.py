@@ -13,23 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError, RuleError, RunError, counted
-from anyburl.cli.arguments import (
-    At,
-    Escaped,
-    Json,
-    ObjectIdentity,
-    Quiet,
-    Rules,
-    Run,
-    Threads,
-    UnusedSeed,
-    UnusedThreads,
-    Without,
-    command,
-)
+from anyburl.cli.arguments import At, Escaped, ObjectIdentity, Rules, Run, Without, command
 from anyburl.cli.events import tell_progress
 from anyburl.cli.loading import (
     AskingOptions,
+    Common,
+    CommonOneThread,
     check_rules_output,
     data_of_rules,
     load_data_argument,
@@ -38,7 +27,7 @@ from anyburl.cli.loading import (
     read_rules_argument,
     require_run,
 )
-from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, note_console, print_json, print_whole, result_console
+from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, print_json, print_whole, result_console
 from anyburl.cli.tables import bold_rule
 from anyburl.learning.options import DistilOptions, LearnOptions
 from anyburl.ranking.options import parse_aggregation
@@ -81,13 +70,11 @@ def rescore_command(
     ] = None,
     at: At = None,
     escaped: Escaped = False,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: UnusedSeed = None,
+    *,
+    common: Common,
 ) -> None:
     """Recount predictions and support of RULES on DATA's train split, keeping their order."""
-    notes = note_console(quiet=quiet)
+    notes = common.notes()
     check_rules_output(out)
     if measures and out.suffix != ".parquet":
         raise InvalidOptionError("out", "a .parquet file with {measures}: text has no room for these", str(out))
@@ -110,12 +97,12 @@ def rescore_command(
         "budget": None if exact else budget,
         "measures": measures,
         "best": best,
-        "threads": threads,
+        "threads": common.threads,
     }
     new, seconds = _count(matched.rules, matched.table, options, notes)
     with Slow(notes, f"writing {len(new):,} rules", f"wrote {len(new):,} rules"):
         new.save(out, escaped=escaped)
-    _report_rescore(new, seconds, out, json=json, quiet=quiet)
+    _report_rescore(new, seconds, out, common)
 
 
 def _count(rules: RuleSet, table: TripleTable, options: dict[str, Any], notes: PlainConsole) -> tuple[RuleSet, float]:
@@ -138,13 +125,13 @@ def _count(rules: RuleSet, table: TripleTable, options: dict[str, Any], notes: P
     return new, time.monotonic() - started
 
 
-def _report_rescore(rules: RuleSet, seconds: float, out: Path, *, json: bool, quiet: bool) -> None:
+def _report_rescore(rules: RuleSet, seconds: float, out: Path, common: Common) -> None:
     n_estimated = int((~rules.exact).sum())
     speed = len(rules) / seconds if seconds else 0.0
-    if json:
+    if common.json:
         counts = {"rules": len(rules), "exact": n_estimated == 0, "estimated": n_estimated}
         print_json({**counts, "seconds": round(seconds, 4), "rules_per_second": round(speed, 1), "out": str(out)})
-    elif not quiet:
+    elif not common.quiet:
         how = (
             "all counts exact"
             if not n_estimated
@@ -236,14 +223,12 @@ def diff_command(
         Path | None, typer.Option(metavar="FILE", help="Write all differences to this .parquet or .tsv file.")
     ] = None,
     escaped: Escaped = False,
-    quiet: Quiet = False,
-    json: Json = False,
-    threads: UnusedThreads = None,
-    seed: UnusedSeed = None,
+    *,
+    common: CommonOneThread,
 ) -> None:
     """Compare two rule sets: gone, new and changed rules."""
     _check_output(out)
-    notes = note_console(quiet=quiet)
+    notes = common.notes()
     first, second = (load_rules_argument(rules, notes, escaped=escaped) for rules in (rules1, rules2))
 
     from anyburl.rules.difference import RuleDifference
@@ -252,9 +237,9 @@ def diff_command(
         difference = RuleDifference(first, second)
     if out is not None:
         _write_diff(difference, out, notes)
-    if json:
+    if common.json:
         print_json(difference.to_json(top))
-    elif not quiet:
+    elif not common.quiet:
         _print_difference(difference, top, read_names_argument(None, rules1, rules2))
 
 
@@ -334,23 +319,21 @@ def convert_command(
     ],
     at: At = None,
     escaped: Escaped = False,
-    quiet: Quiet = False,
-    json: Json = False,
-    threads: UnusedThreads = None,
-    seed: UnusedSeed = None,
+    *,
+    common: CommonOneThread,
 ) -> None:
     """Convert RULES to the format given by the suffix of RULES2: Parquet or AnyBURL's text."""
-    notes = note_console(quiet=quiet)
+    notes = common.notes()
     check_rules_output(target)
     read, report = read_rules_argument(rules, notes, at=at, escaped=escaped)
     if not len(read) and not _is_native(rules):
         raise RuleError(f"{rules}: the file contains no rules")
     with Slow(notes, f"writing {len(read):,} rules", f"wrote {len(read):,} rules"):
         read.save(target, escaped=escaped)
-    if json:
+    if common.json:
         rejected = [{"line": line, "reason": reason} for line, reason in report.rejected]
         print_json({"rules": len(read), "comments": report.n_comments, "rejected": rejected, "out": str(target)})
-    elif not quiet:
+    elif not common.quiet:
         result_console().say(f"{counted(len(read), 'rule')} written to {target}")
 
 

@@ -13,9 +13,9 @@ import typer
 from anyburl.base.checking import Options, choice, option
 from anyburl.base.errors import AnyburlError, DataError, counted
 from anyburl.base.files import at_home
-from anyburl.cli.arguments import At, Data, Escaped, Json, NamesOption, Quiet, Rules, Threads, UnusedSeed, command
-from anyburl.cli.loading import load_data_of_rules, load_rules_argument, read_names_argument
-from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, note_console, print_json, result_console
+from anyburl.cli.arguments import At, Data, Escaped, NamesOption, Rules, command
+from anyburl.cli.loading import Common, load_data_of_rules, load_rules_argument, read_names_argument
+from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, print_json, result_console
 from anyburl.cli.tables import rule_rows, rules_table, table_width
 from anyburl.learning.options import LearnOptions
 from anyburl.rules.types import SMOOTHING
@@ -231,16 +231,13 @@ def rules_command(
     names: NamesOption = None,
     at: At = None,
     escaped: Escaped = False,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: UnusedSeed = None,
     *,
+    common: Common,
     filters: RuleFilters,
 ) -> None:
     """Show the best rules of RULES as a table. ~ marks estimated counts."""
-    readable, notes = read_names_argument(names, rules), note_console(quiet=quiet)
-    measuring = Measuring(rules, data, threads, notes)
+    readable, notes = read_names_argument(names, rules), common.notes()
+    measuring = Measuring(rules, data, common.threads, notes)
     fold = filters.sort is None and not measures if fold is None else fold
     folds = fold and top <= MOST_FOLDED and measuring.has_data
     n_looked_at = LOOKED_AT * top if folds else top
@@ -252,7 +249,7 @@ def rules_command(
         best, alike = _folded(kept.best, first, top)
     if measures or any(name in best.measures for name in filters.least):
         best = measuring.add(best, filters.least)
-    if json:
+    if common.json:
         counts = {"total": kept.n_rules, "matching": kept.n_matching, "sort": kept.sort}
         rows = rule_rows(best, readable)
         shown = rows if alike is None else [{**row, "like_it": n} for row, n in zip(rows, alike, strict=True)]

@@ -15,10 +15,11 @@ from rich.table import Table
 from anyburl.base.checking import parse_texts
 from anyburl.base.errors import DataError, OptionError, counted
 from anyburl.base.files import lines_of
-from anyburl.cli.arguments import Data, Json, Quiet, Rules, Threads, UnusedSeed, one_of
+from anyburl.cli.arguments import Data, Rules, one_of
 from anyburl.cli.complete import write_table
 from anyburl.cli.evaluate import RANKED_IN, check_rankings_file
-from anyburl.cli.notes import Slow, note_console, print_json, print_whole, result_console
+from anyburl.cli.loading import Common
+from anyburl.cli.notes import Slow, print_json, print_whole, result_console
 from anyburl.cli.tables import metrics_table, seconds_line
 from anyburl.cli.temporal_runs import PANEL, Time, TimedAggregation, apply_reviews, open_history
 from anyburl.learning.options import FILTERS, STEPS, TIES
@@ -61,18 +62,16 @@ def evaluate_history(
     rankings: Annotated[Path | None, typer.Option()] = None,
     top_k: Annotated[int, typer.Option(min=1)] = 100,
     aggregation: TimedAggregation = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: UnusedSeed = None,
+    *,
+    common: Common,
 ) -> None:
     """Ask temporal rules for the subject and the object of every fact of a split, at its moment."""
-    notes, started = note_console(quiet=quiet), clocks.monotonic()
+    notes, started = common.notes(), clocks.monotonic()
     if rankings is not None:
         check_rankings_file(rankings)
         if negatives is not None:
             raise OptionError("--rankings lists candidates among all entities: leave out --negatives")
-    reasoner = open_history(rules, data, notes, aggregation=aggregation, threads=threads)
+    reasoner = open_history(rules, data, notes, aggregation=aggregation, threads=common.threads)
     loaded = round(clocks.monotonic() - started, 3)
     total = 2 * len(reasoner.dataset.split(split))
     with Slow(notes, "answering questions", f"answered {counted(total, 'question')}", total=total) as bar:
@@ -85,7 +84,7 @@ def evaluate_history(
                 rankings, split, steps=steps, filter=filter, ties=ties, top_k=top_k, progress=bar.advance
             )
     seconds = {"load": loaded, **metrics.seconds}
-    if json:
+    if common.json:
         print_json({**metrics.to_json(), "seconds": seconds})
         return
     print_whole(metrics_table(metrics))
@@ -93,7 +92,7 @@ def evaluate_history(
     out.say(metrics.protocol_text)
     if rankings is not None:
         out.say(f"{RANKED_IN} {rankings}", "dim")
-    if not quiet:
+    if not common.quiet:
         out.say(seconds_line(seconds, metrics.protocol["queries"]), "dim")
 
 
@@ -127,10 +126,8 @@ def predict_at(
     explain: Annotated[bool, typer.Option("--explain")] = False,
     include_known: Annotated[bool, typer.Option("--include-known")] = False,
     aggregation: TimedAggregation = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: UnusedSeed = None,
+    *,
+    common: Common,
 ) -> None:
     """Rank the answers to SUBJECT RELATION ? TIME or ? RELATION OBJECT TIME."""
     words = [subject, relation, object, time]
@@ -139,8 +136,8 @@ def predict_at(
     questions = _read_questions(queries) if queries else [_question(words)]
     if look_ahead and (explain or following or (time is None and queries is None)):
         raise OptionError("--look-ahead is for a moment of the past: pass TIME, without --next and --explain")
-    notes = note_console(quiet=quiet)
-    reasoner = open_history(rules, data, notes, aggregation=aggregation, threads=threads)
+    notes = common.notes()
+    reasoner = open_history(rules, data, notes, aggregation=aggregation, threads=common.threads)
     apply_reviews(reasoner, notes)
     answering = _Answering(reasoner, top, include_known, explain)
     if look_ahead:
@@ -150,16 +147,16 @@ def predict_at(
             answering.predict = TemporalInterpolator.of(reasoner).predict
     if queries is not None:
         with Slow(notes, "answering queries", f"answered {counted(len(questions), 'query', 'queries')}") as bar:
-            answering.write_file(questions, bar, as_json=json)
+            answering.write_file(questions, bar, as_json=common.json)
         return
     moments = answering.moments(time, following)
     if time is None and following is None:
         notes.say(f"no moment given: asking about the next one, {moments[0]}")
     answers = [(moment, answering.ask(questions[0][:3], moment)) for moment in moments]
-    if json:
+    if common.json:
         print_json(answering.to_json(questions[0][:3], answers))
     else:
-        answering.show(questions[0][:3], answers, quiet=quiet)
+        answering.show(questions[0][:3], answers, quiet=common.quiet)
 
 
 def _question(words: list[str | None]) -> list[str]:
@@ -301,10 +298,8 @@ def explain_at(
     top: Annotated[int, typer.Option(min=1)] = 5,
     html: Annotated[Path | None, typer.Option()] = None,
     aggregation: TimedAggregation = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: UnusedSeed = None,
+    *,
+    common: Common,
 ) -> None:
     """Show the temporal rules that speak for a fact at a moment, with the facts and dates behind them."""
     from anyburl.cli.predict import check_page
@@ -314,15 +309,15 @@ def explain_at(
     if time is None:
         raise OptionError("explain takes the moment of the fact: SUBJECT RELATION OBJECT TIME")
     check_page(html)
-    notes = note_console(quiet=quiet)
-    reasoner = open_history(rules, data, notes, aggregation=aggregation, threads=threads)
+    notes = common.notes()
+    reasoner = open_history(rules, data, notes, aggregation=aggregation, threads=common.threads)
     apply_reviews(reasoner, notes)
     explanation = reasoner.explain(subject, relation, object, time, top=top)
     if html is not None:
         from anyburl.temporal.drawing import write_explanation_page
 
         write_explanation_page(explanation, reasoner.dataset.clock, html)
-    if json:
+    if common.json:
         print_json(explanation.to_json())
         return
     out = result_console()
@@ -347,17 +342,15 @@ def complete_at(
     min_probability: Annotated[float | None, typer.Option()] = None,
     top: Annotated[int | None, typer.Option()] = None,
     relations: Annotated[str | None, typer.Option()] = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: UnusedSeed = None,
+    *,
+    common: Common,
 ) -> None:
     """Write the facts that are likely at a moment, that no split states for it and that nobody judged."""
     _check_facts_file(out)
-    if json and out == "-":
+    if common.json and out == "-":
         raise OptionError("--json and --out - both write to standard output: write to a file instead")
-    notes = note_console(quiet=quiet)
-    reasoner = open_history(rules, data, notes, threads=threads)
+    notes = common.notes()
+    reasoner = open_history(rules, data, notes, threads=common.threads)
     moment = reasoner.dataset.clock.label(reasoner.last + 1) if at is None else at  # before what people accepted
     apply_reviews(reasoner, notes)
     given: dict[str, Any] = {} if top is None else {"top": top}
@@ -369,9 +362,9 @@ def complete_at(
     _write_facts(facts, out)
     seconds = round(clocks.monotonic() - started, 3)
     counts = dict(facts["relation"].value_counts(sort=True).iter_rows())
-    if json:
+    if common.json:
         print_json({"facts": facts.height, "seconds": seconds, "out": out, "at": moment, "by_relation": counts})
-    elif out != "-" and not quiet:
+    elif out != "-" and not common.quiet:
         result_console().say(f"{counted(facts.height, 'fact')} of {moment} written to {out} in {seconds:.1f} s")
 
 

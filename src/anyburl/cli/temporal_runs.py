@@ -14,9 +14,9 @@ from rich.text import Text
 
 from anyburl.base.errors import OptionError, RunError, counted
 from anyburl.base.files import at_home
-from anyburl.cli.arguments import Json, Quiet, Rules, Run, Threads, UnusedSeed
+from anyburl.cli.arguments import Json, Quiet, Rules, Run
 from anyburl.cli.events import peak_memory_mb
-from anyburl.cli.loading import existing_rules, read_with_progress, remark_left_out
+from anyburl.cli.loading import Common, existing_rules, read_with_progress, remark_left_out
 from anyburl.cli.notes import (
     Interrupts,
     PlainConsole,
@@ -181,15 +181,13 @@ def show_temporal_rules(
             rich_help_panel="Filters",
         ),
     ] = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    threads: Threads = None,
-    seed: UnusedSeed = None,
+    *,
+    common: Common,
 ) -> None:
     """Show the temporal rules with the most right cases, weighed by their confidence."""
-    reasoner = open_history(rules, None, note_console(quiet=quiet), threads=threads)
+    reasoner = open_history(rules, None, common.notes(), threads=common.threads)
     best = reasoner.rules.top(top, relation=relation, form=form)
-    if json:
+    if common.json:
         print_json({"total": len(reasoner.rules), "rules": [_rule_json(rule) for rule in best]})
         return
     if not best:
@@ -228,11 +226,8 @@ def examine_history(
     fail_on: Annotated[str | None, typer.Option()] = None,
     top: Annotated[int, typer.Option(min=1)] = 10,
     no_rules: Annotated[bool, typer.Option("--no-rules")] = False,
-    quiet: Quiet = False,
-    json: Json = False,
-    threads: Threads = None,
-    seed: UnusedSeed = None,
     *,
+    common: Common,
     reading: ReadOptions,
 ) -> None:
     """Report what is odd about facts with times."""
@@ -241,33 +236,31 @@ def examine_history(
 
     fatal = () if fail_on is None else check_names(name.strip() for name in fail_on.split(",") if name.strip())
     check_page(html)
-    notes = note_console(quiet=quiet)
+    notes = common.notes()
     dataset = load_history_argument(data, notes, reading)
 
     from anyburl.tools.doctor.values import examine_times
 
     with Slow(notes, "examining facts", "examined facts"):
         report = examine_times(dataset, top)
-    finish_report(report, html, fatal, json=json)
+    finish_report(report, html, fatal, json=common.json)
 
 
 def calibrate_history(
     run: Run,
     aggregation: TimedAggregation = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: UnusedSeed = None,
+    *,
+    common: Common,
 ) -> None:
     """Find out how likely answers are to be true, and keep the result in the run folder."""
-    notes = note_console(quiet=quiet)
-    reasoner = open_history(run, None, notes, aggregation=aggregation, threads=threads)
+    notes = common.notes()
+    reasoner = open_history(run, None, notes, aggregation=aggregation, threads=common.threads)
     with Slow(notes, "calibrating", "calibrated") as slow:
         report = reasoner.calibrate(lambda doing: slow.change("calibrating", "calibrated", doing))
-    if json:
+    if common.json:
         print_json({"run": run, **report.to_json()})
         return
-    if quiet:
+    if common.quiet:
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("promised", "came true", "candidates"):
@@ -284,20 +277,19 @@ def serve_history(
     serving: ServeOptions,
     reviews: Annotated[Path | None, typer.Option()] = None,
     aggregation: TimedAggregation = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: UnusedSeed = None,
+    common: Common,
 ) -> None:
     """Explore temporal rules, ask questions with a moment, see reasons on a time line and review in a browser."""
     from anyburl.cli.serve import INTERRUPTED, announce, listening, require_web
 
     require_web()
-    notes = note_console(quiet=quiet)
+    notes = common.notes()
     with listening(serving) as listener:
         serving = replace(serving, port=listener.getsockname()[1])
-        reasoner = open_history(rules, None, notes, aggregation=aggregation, threads=threads)
-        announce(rules, len(reasoner.rules), serving, notes, json={"rules": len(reasoner.rules)} if json else None)
+        reasoner = open_history(rules, None, notes, aggregation=aggregation, threads=common.threads)
+        announce(
+            rules, len(reasoner.rules), serving, notes, json={"rules": len(reasoner.rules)} if common.json else None
+        )
         try:
             from anyburl.tools.review import FILE, ReviewLog
             from anyburl.web.app import serve
