@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.bodies.arrays import LevelArrays, empty_levels
-from anyburl.graph.kernel import Ints
+from anyburl.graph.kernel import GraphArrays, Ints
 from anyburl.rules.types import MAX_LENGTH
 
 
@@ -158,6 +158,8 @@ class TrieWalk(NamedTuple):
     n_linked: NDArray[np.int64]  # firings, from which on the best candidates are looked for again
     body: NDArray[np.int32]  # the body being walked, reversed
     ends: NDArray[np.int64]  # stamp: entity is reached by the last step
+    near: NDArray[np.int64]  # stamp: entity is an undecided candidate, or one step from one
+    last_steps: NDArray[np.int64]  # stamp: directed relation leads to an undecided candidate
 
 
 class Workspace(NamedTuple):
@@ -195,8 +197,9 @@ class Leaf(NamedTuple):
     rule: int
 
 
-def empty_walk(n_entities: int, longest: int) -> TrieWalk:
+def empty_walk(graph: GraphArrays, longest: int) -> TrieWalk:
     """Return the buffers of one worker for bodies up to length `longest`."""
+    n_entities = graph.n_entities
     columns = [np.zeros(longest + 1, np.int64) for _ in range(5)]
     return TrieWalk(
         clock=np.zeros(1, np.int64),
@@ -209,6 +212,8 @@ def empty_walk(n_entities: int, longest: int) -> TrieWalk:
         n_linked=np.zeros(1, np.int64),
         body=np.zeros(MAX_LENGTH, np.int32),
         ends=np.zeros(n_entities + 1, np.int64),
+        near=np.zeros(n_entities + 1, np.int64),
+        last_steps=np.zeros(2 * graph.n_relations, np.int64),
     )
 
 

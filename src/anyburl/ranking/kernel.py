@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, merged, part
-from anyburl.bodies.arrays import NO_LIMIT
 from anyburl.graph.kernel import GraphArrays, entity_rows, find_segment
 from anyburl.ranking.arrays import (
     ANY_SCORE,
@@ -24,7 +23,7 @@ from anyburl.ranking.arrays import (
     RuleIndex,
     Workspace,
 )
-from anyburl.ranking.kernel_fire import fire_unary
+from anyburl.ranking.kernel_fire import fire_long_rules
 from anyburl.ranking.kernel_order import (
     best_rule,
     count_firing_rules,
@@ -38,7 +37,7 @@ from anyburl.ranking.kernel_order import (
     set_keys,
     tell_evidence,
 )
-from anyburl.ranking.kernel_short import MEMBER_WORK, fire_wide, reach_by_wide
+from anyburl.ranking.kernel_short import fire_short
 from anyburl.ranking.kernel_trie import BY_TARGETS, fire_trie
 
 FEW_TARGETS = 16
@@ -225,22 +224,31 @@ def answer(
             prune = BY_TARGETS
         elif protocol.n_counted == 1 and n_targets == 0 and protocol.only_best:
             prune = protocol.top_k
-        most = MEMBER_WORK * n_targets if prune == BY_TARGETS else NO_LIMIT
-        n_unary = fire_unary(graph, index, question, most, space)
-        if n_unary > room:
-            return q, n_unary
-        if prune == BY_TARGETS:
-            note_reached(candidates, firings, n_unary, query)
-            reach_by_wide(graph, index, queries, question, most, candidates)
-            if n_targets <= FEW_TARGETS:  # first for them alone: then, fewer rules fire for all
-                n_listed = list_targets(queries, question, candidates)
-                few = QueryState(q, s, d, query, question.object_identity, question.longest, least, ANY_SCORE, query)
-                n, _, _ = fire_trie(graph, index, queries, few, prune, n_listed, space, n_unary)
+        n_long = fire_long_rules(graph, index, question, space)
+        if n_long > room:
+            return q, n_long
+        n, least_short = n_long, -1
+        if prune == BY_TARGETS:  # first for them alone: then, fewer rules fire for all
+            n_listed = list_targets(queries, question, candidates)
+            few = QueryState(q, s, d, query, question.object_identity, question.longest, least, ANY_SCORE, query)
+            n, _ = fire_short(graph, index, few, -1, n_listed, 0, space, n)
+            if n > room:
+                return q, n
+            note_reached(candidates, firings, n, query)
+            if n_targets <= FEW_TARGETS:
+                n, _, _ = fire_trie(graph, index, queries, few, prune, n_listed, space, n_long)
                 if n > room:
                     return q, n
-        n, floor, highest_left = fire_trie(graph, index, queries, question, prune, -1, space, n_unary)
+            n = n_long
+        else:
+            n, least_short = fire_short(graph, index, question, -1, -1, prune, space, n)
+            if n > room:
+                return q, n
+        n, floor, highest_left = fire_trie(graph, index, queries, question, prune, -1, space, n)
         if prune == BY_TARGETS:
-            n = fire_wide(graph, index, question, most, floor, -1, space, n)
+            n, _ = fire_short(graph, index, question, floor, -1, 0, space, n)
+        elif least_short > 0:
+            floor = max(floor, least_short)
         if n > room:
             return q, n
         if protocol.only_fires:
@@ -268,9 +276,10 @@ def answer(
             lower = max(floor, least)
             again = QueryState(q, s, d, query, question.object_identity, question.longest, lower, below, mark)
             n_undecided = list_undecided(candidates, n_candidates, mark)
-            n_unary, n = keep_undecided(candidates, firings, n_unary, n, below, mark)
+            n_long, n = keep_undecided(candidates, firings, n_long, n, below, mark)
             n, _, highest_left = fire_trie(graph, index, queries, again, 0, n_undecided, space, n)
-            n = fire_wide(graph, index, again, most, floor, n_undecided, space, n)
+            if n <= room:
+                n, _ = fire_short(graph, index, again, floor, n_undecided, 0, space, n)
             if n > room:
                 return q, n
             n_candidates = link_firings(candidates, firings, n, next_query(candidates), floor)

@@ -23,7 +23,6 @@ from anyburl.ranking.kernel_short import (
     find_value,
     fire,
     fire_short,
-    fire_short_of_constant,
     head_relation_at,
     n_head_relations,
 )
@@ -211,11 +210,17 @@ def fire_long_of_constant(graph: GraphArrays, index: RuleIndex, question: QueryS
 
 
 @part
-def fire_unary(graph: GraphArrays, index: RuleIndex, question: QueryState, most: int, space: Workspace) -> int:
-    """Fire the unary rules that answer (s, d, ?), of those with the constant s and length 1 the ones whose bodies at
-    most `most` entities satisfy; return the number of firings, past the room there is if that is too small.
+def fire_long_rules(graph: GraphArrays, index: RuleIndex, question: QueryState, space: Workspace) -> int:
+    """Fire the unary rules that answer (s, d, ?), but for those of length 1; return the number of firings, past the
+    room there is if that is too small.
     """
-    n = fire_short(graph, index, question, space, 0)
-    n = fire_long(graph, index, question, space, n)
-    n = fire_short_of_constant(graph, index, question, most, space, n)
+    n = fire_long(graph, index, question, space, 0)
     return fire_long_of_constant(graph, index, question, space, n)
+
+
+@inlined
+def fire_unary(graph: GraphArrays, index: RuleIndex, question: QueryState, space: Workspace) -> int:
+    """Fire all unary rules."""
+    n = fire_long_rules(graph, index, question, space)
+    n, _ = fire_short(graph, index, question, -1, -1, 0, space, n)
+    return n

@@ -347,21 +347,34 @@ def list_undecided(candidates: CandidateArrays, n_candidates: int, mark: int) ->
 
 @inlined
 def keep_undecided(
-    candidates: CandidateArrays, firings: FiringArrays, n_unary: int, n: int, floor: int, mark: int
+    candidates: CandidateArrays, firings: FiringArrays, n_first: int, n: int, floor: int, mark: int
 ) -> tuple[int, int]:
     """Move the firings of undecided candidates, of the first `n`, to the front, but for those of rules of which not all
-    have fired: after the first `n_unary`, those with scores below `floor`. Return how many of the first are kept, and
+    have fired: after the first `n_first`, those with scores below `floor`. Return how many of the first are kept, and
     how many in all.
     """
-    kept_unary, kept = 0, 0
+    kept_first, kept = 0, 0
     for i in range(n):
-        if candidates.tied[firings.candidates[i]] == mark and (i < n_unary or firings.scores[i] >= floor):
+        if candidates.tied[firings.candidates[i]] == mark and (i < n_first or firings.scores[i] >= floor):
             firings.candidates[kept] = firings.candidates[i]
             firings.scores[kept] = firings.scores[i]
             firings.rules[kept] = firings.rules[i]
             kept += 1
-            kept_unary += i < n_unary
-    return kept_unary, kept
+            kept_first += i < n_first
+    return kept_first, kept
+
+
+@inlined
+def drop_below(firings: FiringArrays, n_first: int, n: int, least: int) -> int:
+    """Drop the firings with scores below `least`, but for the first `n_first`; return how many of `n` are left."""
+    kept = n_first
+    for i in range(n_first, n):
+        score = firings.scores[i]
+        firings.candidates[kept] = firings.candidates[i]
+        firings.scores[kept] = score
+        firings.rules[kept] = firings.rules[i]
+        kept += score >= least
+    return kept
 
 
 @inlined

@@ -10,13 +10,14 @@ from anyburl.graph.kernel import GraphArrays, Ints, entity_rows, inverse, lower_
 from anyburl.ranking.arrays import (
     CandidateArrays,
     FiringArrays,
-    QueryArrays,
     QueryState,
     RuleIndex,
     Workspace,
 )
+from anyburl.ranking.kernel_order import drop_below, least_of_best
 
 MEMBER_WORK = 8  # work of looking up whether one entity satisfies a body
+FEW_FIRINGS = 64
 
 
 @inlined
@@ -66,6 +67,12 @@ def head_relation_at(graph: GraphArrays, d: int, turn: int) -> int:
 
 
 @inlined
+def matters(candidates: CandidateArrays, question: QueryState, candidate: int) -> bool:
+    """Whether rules are to fire for `candidate`, where they may be for tied ones only."""
+    return bool(question.tied < 0 or candidates.tied[candidate] == question.tied)
+
+
+@inlined
 def fire_body(
     graph: GraphArrays,
     index: RuleIndex,
@@ -73,11 +80,12 @@ def fire_body(
     head: int,
     only: int,
     question: QueryState,
+    least: int,
     space: Workspace,
     n: int,
 ) -> int:
-    """Fire the rules with the head relation `head` and a body that s satisfies. Where `head` is not d, only those with
-    the constant `self`.
+    """Fire the rules with the head relation `head` and a body that s satisfies, whose scores are `least` or more. Where
+    `head` is not d, only those with the constant `self`.
 
     Under object identity the head's constant is neither s nor `only`, the entity without which s would not satisfy
     the body (negative if there is none).
@@ -91,8 +99,13 @@ def fire_body(
         first = lower_bound(rules.constants, first, last, graph.n_entities)
     for i in range(first, last):
         constant = int(rules.constants[i])
+        answer = as_entity(graph, question.s, constant)
+        if not matters(space.candidates, question, answer):
+            continue
+        score = int(index.scores[rules.codes[i]])
+        if score < least or score >= question.below:
+            continue
         if not question.object_identity or (constant != question.s and constant != only):
-            answer, score = as_entity(graph, question.s, constant), int(index.scores[rules.codes[i]])
             n = fire(space.candidates, space.firings, n, question.query, answer, score, int(rules.rows[i]))
     return n
 
@@ -106,8 +119,31 @@ def only_end(graph: GraphArrays, x: int, relation: int, object_identity: bool) -
     return int(graph.targets[start]) if end - start == 1 and object_identity else -1
 
 
+@inlined
+def raise_least(top_k: int, least: int, n_first: int, n: int, space: Workspace) -> tuple[int, int]:
+    """Once the firings have doubled, drop those that cannot be of the best rule of any of the `top_k` best candidates,
+    but for the first `n_first`; return how many are left, and the score that rules need from now on.
+    """
+    walk, candidates, firings = space.walk, space.candidates, space.firings
+    if top_k <= 0 or n <= walk.n_linked[0] or n > len(firings.candidates):
+        return n, least
+    least = max(least, least_of_best(candidates, firings, n, top_k))
+    n = drop_below(firings, n_first, n, least)
+    walk.n_linked[0] = 2 * n + FEW_FIRINGS
+    return n, least
+
+
 @merged
-def fire_short(graph: GraphArrays, index: RuleIndex, question: QueryState, space: Workspace, n: int) -> int:
+def fire_short_of_body(
+    graph: GraphArrays,
+    index: RuleIndex,
+    question: QueryState,
+    least: int,
+    top_k: int,
+    n_first: int,
+    space: Workspace,
+    n: int,
+) -> tuple[int, int]:
     """Fire the rules of length 1 for X = s: U_c rules whose body is an edge of s, U_d rules whose body is a relation of
     s. Under object identity s is not the head's constant.
     """
@@ -119,7 +155,9 @@ def fire_short(graph: GraphArrays, index: RuleIndex, question: QueryState, space
         if end > rules.body_offsets[head] and rules.bodies[end - 1] >= n_directed:
             start, stop = entity_rows(graph, question.s)
             for row in range(start, stop):
-                n = fire_body(graph, index, n_directed + int(graph.partners[row]), head, -1, question, space, n)
+                body = n_directed + int(graph.partners[row])
+                n = fire_body(graph, index, body, head, -1, question, least, space, n)
+                n, least = raise_least(top_k, least, n_first, n, space)
     for turn in range(n_turns):
         head = head_relation_at(graph, question.d, turn)
         start = rules.body_offsets[head]
@@ -128,8 +166,9 @@ def fire_short(graph: GraphArrays, index: RuleIndex, question: QueryState, space
                 body = int(graph.segment_relations[segment])
                 only = only_end(graph, question.s, body, question.object_identity)
                 if only != -2:
-                    n = fire_body(graph, index, body, head, only, question, space, n)
-    return n
+                    n = fire_body(graph, index, body, head, only, question, least, space, n)
+                    n, least = raise_least(top_k, least, n_first, n, space)
+    return n, least
 
 
 @inlined
@@ -158,12 +197,6 @@ def is_member(graph: GraphArrays, body: int, x: int, constant: int, object_ident
 
 
 @inlined
-def matters(candidates: CandidateArrays, question: QueryState, candidate: int) -> bool:
-    """Whether rules are to fire for `candidate`, where they may be for tied ones only."""
-    return bool(question.tied < 0 or candidates.tied[candidate] == question.tied)
-
-
-@inlined
 def fire_members(
     graph: GraphArrays, index: RuleIndex, rule: int, question: QueryState, space: Workspace, n: int
 ) -> int:
@@ -188,78 +221,62 @@ def fire_members(
     return n
 
 
-@inlined
-def rules_of_constant(graph: GraphArrays, index: RuleIndex, question: QueryState) -> tuple[int, int]:
-    """Return the first and the end of the rules of length 1 whose head is d read backward, with the constant s."""
-    rules = index.short
-    position = find_value(rules.head_offsets, rules.head_constants, inverse(graph, question.d), question.s)
-    if position < 0:
-        return 0, 0
-    return int(rules.head_rule_offsets[position]), int(rules.head_rule_offsets[position + 1])
-
-
 @merged
 def fire_short_of_constant(
-    graph: GraphArrays, index: RuleIndex, question: QueryState, most: int, space: Workspace, n: int
-) -> int:
-    """Fire the rules of length 1 with the constant s whose bodies at most `most` entities satisfy."""
-    first, last = rules_of_constant(graph, index, question)
-    for rule in range(first, last):
-        if n_members(graph, int(np.int64(index.short.head_bodies[rule]))) <= most:
-            n = fire_members(graph, index, rule, question, space, n)
-    return n
-
-
-@part
-def fire_wide(
     graph: GraphArrays,
     index: RuleIndex,
     question: QueryState,
-    most: int,
     least: int,
     n_undecided: int,
+    top_k: int,
+    n_first: int,
     space: Workspace,
     n: int,
-) -> int:
-    """Fire the rules of length 1 with the constant s that `fire_unary` left out, with scores from `least` on and below
-    those that have fired; if `n_undecided` is not negative, for so many undecided candidates.
+) -> tuple[int, int]:
+    """Fire the rules of length 1 whose head is d read backward, with the constant s: for all that satisfies the body.
+
+    Candidates are looked up one by one where only a few matter.
     """
-    rules, s = index.short, question.s
-    first, last = rules_of_constant(graph, index, question)
-    for rule in range(first, last):
+    rules, s, candidates = index.short, question.s, space.candidates
+    position = find_value(rules.head_offsets, rules.head_constants, inverse(graph, question.d), s)
+    if position < 0:
+        return n, least
+    for rule in range(rules.head_rule_offsets[position], rules.head_rule_offsets[position + 1]):
         body, score = int(np.int64(rules.head_bodies[rule])), int(index.scores[rules.head_codes[rule]])
-        size = n_members(graph, body)
-        if size <= most or score < least or score >= question.below:
+        if score < least or score >= question.below:
             continue
-        if n_undecided < 0 or MEMBER_WORK * n_undecided > size:
+        if n_undecided < 0 or MEMBER_WORK * n_undecided > n_members(graph, body):
+            n_before = n
             n = fire_members(graph, index, rule, question, space, n)
+            if 0 < top_k <= n - n_before:
+                least = score
+            n, least = raise_least(top_k, least, n_first, n, space)
             continue
         for i in range(n_undecided):
-            x = int(space.candidates.undecided[i])
+            x = int(candidates.undecided[i])
             if is_member(graph, body, x, s, question.object_identity):
-                n = fire(space.candidates, space.firings, n, question.query, x, score, int(rules.head_rows[rule]))
-    return n
+                n = fire(candidates, space.firings, n, question.query, x, score, int(rules.head_rows[rule]))
+    return n, least
 
 
 @part
-def reach_by_wide(
+def fire_short(
     graph: GraphArrays,
     index: RuleIndex,
-    queries: QueryArrays,
     question: QueryState,
-    most: int,
-    candidates: CandidateArrays,
-) -> None:
-    """Note for every target the highest score of these rules that predicts it."""
-    rules = index.short
-    first, last = rules_of_constant(graph, index, question)
-    for rule in range(first, last):
-        body, score = int(np.int64(rules.head_bodies[rule])), int(index.scores[rules.head_codes[rule]])
-        if n_members(graph, body) <= most:
-            continue
-        for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
-            target = int(np.int64(queries.targets[i]))
-            if candidates.reached[target] >= score or candidates.excluded[target] == question.query:
-                continue
-            if is_member(graph, body, target, question.s, question.object_identity):
-                candidates.reached[target] = score
+    least: int,
+    n_undecided: int,
+    top_k: int,
+    space: Workspace,
+    n: int,
+) -> tuple[int, int]:
+    """Fire the rules of length 1 that answer (s, d, ?), with scores from `least` on and below `QueryState.below`; if
+    `n_undecided` is not negative, for so many undecided candidates.
+
+    If `top_k` is positive, rules are passed over that cannot change which are the `top_k` best candidates. Return the
+    number of firings, and the score from which on all rules have fired.
+    """
+    n_first = n
+    space.walk.n_linked[0] = 2 * n + FEW_FIRINGS
+    n, least = fire_short_of_constant(graph, index, question, least, n_undecided, top_k, n_first, space, n)
+    return fire_short_of_body(graph, index, question, least, top_k, n_first, space, n)

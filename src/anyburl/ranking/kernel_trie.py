@@ -10,7 +10,7 @@ from anyburl.base.rng import mix
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_ends import extend_level, is_open, new_node
 from anyburl.bodies.kernel_values import compares
-from anyburl.graph.kernel import GraphArrays, Ints, find_segment, inverse, steps
+from anyburl.graph.kernel import GraphArrays, Ints, entity_rows, find_segment, inverse, steps
 from anyburl.ranking.arrays import (
     AttributeArrays,
     CandidateArrays,
@@ -23,7 +23,7 @@ from anyburl.ranking.arrays import (
     Workspace,
 )
 from anyburl.ranking.kernel_order import least_of_best, needed_score
-from anyburl.ranking.kernel_short import fire, matters
+from anyburl.ranking.kernel_short import FEW_FIRINGS, fire, matters
 
 
 @kernel
@@ -119,7 +119,6 @@ def find_best_below(
 
 
 UNDECIDED_WORK = 8  # work of looking back from one candidate
-FEW_FIRINGS = 64
 
 
 @inlined
@@ -134,10 +133,11 @@ def first_level(graph: GraphArrays, s: int, relation: int, levels: LevelArrays, 
 
 
 @inlined
-def second_level(graph: GraphArrays, s: int, relation: int, q: int, walk: TrieWalk) -> int:
+def second_level(graph: GraphArrays, s: int, relation: int, q: int, near: int, walk: TrieWalk) -> int:
     """Enter the entities that `relation` leads to from level 0 as level 1; return how many.
 
-    As `extend_level` does under object identity, for ways of one inner entity each: the first q + 1 are kept.
+    As `extend_level` does under object identity, for ways of one inner entity each: the first q + 1 are kept. If `near`
+    is not negative, entities are left out for which `TrieWalk.near` does not hold it.
     """
     levels, clock, n_reached = walk.levels, walk.clock[0], 0
     for slot in range(walk.n_nodes[0]):
@@ -145,7 +145,7 @@ def second_level(graph: GraphArrays, s: int, relation: int, q: int, walk: TrieWa
         start, end = steps(graph, node, relation)
         for row in range(start, end):
             entity = int(graph.targets[row])
-            if entity == s:
+            if entity == s or (near >= 0 and walk.near[entity] != near):
                 continue
             if levels.stamps[1, entity] != clock:
                 new_node(levels, 1, n_reached, entity, clock)
@@ -354,8 +354,10 @@ def raise_floor(
 
 
 @part
-def open_levels(graph: GraphArrays, question: QueryState, depth: int, walk: TrieWalk) -> None:
-    """Enter where the steps of the walk lead, level by level up to `depth`, as far as that has not been done."""
+def open_levels(graph: GraphArrays, question: QueryState, depth: int, near: int, walk: TrieWalk) -> None:
+    """Enter where the steps of the walk lead, level by level up to `depth`, as far as that has not been done; if that
+    is the last step but one of the longest body, only what is `near`, see `second_level`.
+    """
     for level in range(depth + 1):
         if walk.n_nodes[level] >= 0:
             continue
@@ -367,7 +369,9 @@ def open_levels(graph: GraphArrays, question: QueryState, depth: int, walk: Trie
         elif walk.n_nodes[level - 1] == 0:
             n_reached = 0
         elif level == 1 and question.object_identity:
-            n_reached = second_level(graph, question.s, relation, question.longest - 2, walk)
+            n_reached = second_level(
+                graph, question.s, relation, question.longest - 2, near if question.longest == 3 else -1, walk
+            )
         else:
             n_reached, _ = extend_level(
                 graph,
@@ -387,12 +391,19 @@ def open_levels(graph: GraphArrays, question: QueryState, depth: int, walk: Trie
 
 
 @inlined
-def any_undecided_has(graph: GraphArrays, relation: int, n_undecided: int, candidates: CandidateArrays) -> bool:
-    """Whether an undecided candidate has this directed relation."""
+def mark_near(graph: GraphArrays, n_undecided: int, candidates: CandidateArrays, walk: TrieWalk) -> int:
+    """Mark the undecided candidates, what is one step from them, and the relations of these steps; return the stamp."""
+    walk.clock[0] += 1
+    mark = int(walk.clock[0])
     for i in range(n_undecided):
-        if find_segment(graph, int(candidates.undecided[i]), relation) >= 0:
-            return True
-    return False
+        entity = int(candidates.undecided[i])
+        walk.near[entity] = mark
+        for segment in range(graph.segment_offsets[entity], graph.segment_offsets[entity + 1]):
+            walk.last_steps[inverse(graph, int(graph.segment_relations[segment]))] = mark
+        first, end = entity_rows(graph, entity)
+        for row in range(first, end):
+            walk.near[graph.targets[row]] = mark
+    return mark
 
 
 @part
@@ -422,6 +433,7 @@ def fire_trie(
     elif prune > 0:
         walk.n_linked[0] = 2 * n + FEW_FIRINGS
         floor = max(floor, least_of_best(candidates, space.firings, n, prune))
+    near = mark_near(graph, n_undecided, candidates, walk) if n_undecided >= 0 else -1
     depth = 0
     walk.next_child[0], walk.end_child[0] = trie.roots[question.d], trie.roots[question.d + 1]
     while depth >= 0:
@@ -448,11 +460,10 @@ def fire_trie(
             if not fires:
                 continue
             is_compared = relation >= n_directed
+            if near >= 0 and not is_compared and walk.last_steps[relation] != near:
+                continue
             if walk.n_nodes[depth - 1] < 0:
-                may_skip = n_undecided >= 0 and not is_compared
-                if may_skip and not any_undecided_has(graph, inverse(graph, relation), n_undecided, candidates):
-                    continue
-                open_levels(graph, question, depth - 1, walk)
+                open_levels(graph, question, depth - 1, near, walk)
             if walk.n_nodes[depth - 1] == 0:
                 continue
             walk.clock[0] += 1
@@ -475,7 +486,7 @@ def fire_trie(
             continue
         walk.steps[depth], walk.n_nodes[depth] = relation, -1
         if fires:
-            open_levels(graph, question, depth, walk)
+            open_levels(graph, question, depth, near, walk)
             n_before = n
             n = fire_level(depth, score, rule, n_undecided, question.query, space, n)
             if prune != 0 and score > floor:

@@ -185,8 +185,10 @@ class LocalBackend:
         """Nothing was started."""
 
     def _make_space(self) -> Workspace:
-        n_entities, longest = self._ready.graph.n_entities, self._ready.longest
-        return Workspace(empty_walk(n_entities, longest), empty_candidates(n_entities), empty_firings(ROOM))
+        graph = self._ready.graph
+        return Workspace(
+            empty_walk(graph, self._ready.longest), empty_candidates(graph.n_entities), empty_firings(ROOM)
+        )
 
     def _run(
         self, queries: QueryArrays, protocol: AnswerSettings, groups: NDArray[np.uint8], out: AnswerArrays, first: int

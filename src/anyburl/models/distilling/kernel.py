@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part
-from anyburl.bodies.arrays import NO_LIMIT
 from anyburl.graph.kernel import GraphArrays, entity_rows, inverse, lower_bound
 from anyburl.ranking.arrays import (
     ANY_SCORE,
@@ -224,7 +223,7 @@ def fire_known(known: KnownArrays, q: int, only_targets: bool, workspace: Worksp
     if only_targets:
         n = fire_unary_for_targets(graph, index, queries, question, workspace)
     else:
-        n = fire_unary(graph, index, question, NO_LIMIT, workspace)
+        n = fire_unary(graph, index, question, workspace)
     if n <= room:
         n, _, _ = fire_trie(graph, index, queries, question, 0, n_targets if only_targets else -1, workspace, n)
     n_candidates = link_firings(candidates, firings, n, question.query, -1) if n <= room else 0

@@ -213,7 +213,7 @@ class Observer:
 
     def _new_space(self, room: int) -> KnownSpace:
         n_entities, n_rules = self._ranker.ready.graph.n_entities, len(self._ranker.rules)
-        walk = empty_walk(n_entities, self._ranker.ready.longest)
+        walk = empty_walk(self._ranker.ready.graph, self._ranker.ready.longest)
         workspace = Workspace(walk, empty_candidates(n_entities), empty_firings(room))
         return KnownSpace(workspace, np.zeros(n_rules, np.int64), np.zeros(1, np.int64))
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part
-from anyburl.bodies.arrays import NO_LIMIT
 from anyburl.graph.kernel import GraphArrays, find_segment
 from anyburl.ranking.arrays import (
     ANY_SCORE,
@@ -449,7 +448,7 @@ def find_facts(
                 query = next_query(candidates)
                 exclude_known(graph, s, d, query, candidates)
             asked = QueryState(0, s, d, query, protocol.object_identity, protocol.longest, -1, ANY_SCORE, -1)
-            n_unary = fire_unary(graph, index, asked, NO_LIMIT, answering)
+            n_unary = fire_unary(graph, index, asked, answering)
             if n_unary > len(firings.candidates):
                 stopped[AT.firings] = n_unary
                 return

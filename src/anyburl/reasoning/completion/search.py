@@ -115,8 +115,9 @@ class Finder:
         try:
             return self._spare.get_nowait()
         except Empty:
-            n_entities, longest = self.ready.graph.n_entities, self.ready.longest
-            answering = Workspace(empty_walk(n_entities, longest), empty_candidates(n_entities), empty_firings(ROOM))
+            graph, longest = self.ready.graph, self.ready.longest
+            n_entities = graph.n_entities
+            answering = Workspace(empty_walk(graph, longest), empty_candidates(n_entities), empty_firings(ROOM))
             shelf = empty_shelf(self.bodies, 2 * self.ready.graph.n_relations, empty_firings(ROOM))
             gathered = empty_firings(max(ROOM, self.longest_list))
             weights = np.zeros((n_entities + 1, 4), np.int64)
