@@ -159,7 +159,8 @@ class TrieWalk(NamedTuple):
     body: NDArray[np.int32]  # the body being walked, reversed
     ends: NDArray[np.int64]  # stamp: entity is reached by the last step
     near: NDArray[np.int64]  # stamp: entity is an undecided candidate, or one step from one
-    last_steps: NDArray[np.int64]  # stamp: directed relation leads to an undecided candidate
+    last_steps: NDArray[np.int64]  # (directed relation, 3): stamp if it leads to undecided candidates, how many, the first of `links`
+    links: NDArray[np.int64]  # (n, 3): an undecided candidate, its segment, and the link to the next with the relation or -1
 
 
 class Workspace(NamedTuple):
@@ -197,6 +198,9 @@ class Leaf(NamedTuple):
     rule: int
 
 
+MOST_LINKS = 1 << 14
+
+
 def empty_walk(graph: GraphArrays, longest: int) -> TrieWalk:
     """Return the buffers of one worker for bodies up to length `longest`."""
     n_entities = graph.n_entities
@@ -213,7 +217,8 @@ def empty_walk(graph: GraphArrays, longest: int) -> TrieWalk:
         body=np.zeros(MAX_LENGTH, np.int32),
         ends=np.zeros(n_entities + 1, np.int64),
         near=np.zeros(n_entities + 1, np.int64),
-        last_steps=np.zeros(2 * graph.n_relations, np.int64),
+        last_steps=np.zeros((2 * graph.n_relations, 3), np.int64),
+        links=np.zeros((MOST_LINKS, 3), np.int64),
     )
 
 

@@ -118,6 +118,7 @@ def find_best_below(
         out[node] = best
 
 
+TOO_MANY = 1 << 32  # steps to be linked
 UNDECIDED_WORK = 8  # work of looking back from one candidate
 
 
@@ -261,18 +262,16 @@ def pull_leaf(
 
 
 @merged
-def fire_undecided(
-    graph: GraphArrays, leaf: Leaf, n_undecided: int, question: QueryState, space: Workspace, n: int
-) -> int:
+def fire_undecided(graph: GraphArrays, leaf: Leaf, question: QueryState, space: Workspace, n: int) -> int:
     """The same for the undecided candidates only: fire for those that the last step leads to."""
     walk, candidates, side = space.walk, space.candidates, leaf.side
-    levels, back = walk.levels, inverse(graph, leaf.relation)
-    for i in range(n_undecided):
-        entity = int(candidates.undecided[i])
+    levels, link = walk.levels, int(walk.last_steps[leaf.relation, 2])
+    while link >= 0:
+        entity, segment = int(walk.links[link, 0]), int(walk.links[link, 1])
+        link = int(walk.links[link, 2])
         if entity == question.s and question.object_identity:
             continue
-        start, end = steps(graph, entity, back)
-        for row in range(start, end):
+        for row in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
             node = int(graph.targets[row])
             if levels.stamps[side, node] != walk.clocks[side]:
                 continue
@@ -392,14 +391,23 @@ def open_levels(graph: GraphArrays, question: QueryState, depth: int, near: int,
 
 @inlined
 def mark_near(graph: GraphArrays, n_undecided: int, candidates: CandidateArrays, walk: TrieWalk) -> int:
-    """Mark the undecided candidates, what is one step from them, and the relations of these steps; return the stamp."""
+    """Mark the undecided candidates and what is one step from them, and link the steps that lead to them, by relation;
+    return the stamp.
+    """
     walk.clock[0] += 1
-    mark = int(walk.clock[0])
+    mark, n_links, links, last_steps = int(walk.clock[0]), 0, walk.links, walk.last_steps
     for i in range(n_undecided):
         entity = int(candidates.undecided[i])
         walk.near[entity] = mark
         for segment in range(graph.segment_offsets[entity], graph.segment_offsets[entity + 1]):
-            walk.last_steps[inverse(graph, int(graph.segment_relations[segment]))] = mark
+            relation = inverse(graph, int(graph.segment_relations[segment]))
+            if last_steps[relation, 0] != mark:
+                last_steps[relation, 0], last_steps[relation, 1], last_steps[relation, 2] = mark, 0, -1
+            last_steps[relation, 1] += 1 if n_links < len(links) else TOO_MANY
+            if n_links < len(links):
+                links[n_links, 0], links[n_links, 1], links[n_links, 2] = entity, segment, last_steps[relation, 2]
+                last_steps[relation, 2] = n_links
+                n_links += 1
         first, end = entity_rows(graph, entity)
         for row in range(first, end):
             walk.near[graph.targets[row]] = mark
@@ -443,12 +451,15 @@ def fire_trie(
         node = walk.next_child[depth]
         walk.next_child[depth] += 1
         relation, n_children = int(trie.relations[node]), int(trie.n_children[node])
-        if index.best_below[node] < floor:
+        if floor >= 0 and index.best_below[node] < floor:
             if index.best_below[node] > highest_left and (depth > 0 or find_segment(graph, question.s, relation) >= 0):
                 highest_left = int(index.best_below[node])
             continue
         if depth > 0 and walk.n_nodes[depth - 1] == 0:
             walk.next_child[depth] = walk.end_child[depth]
+            continue
+        is_leaf, is_compared = depth > 0 and n_children == 0, relation >= n_directed
+        if near >= 0 and is_leaf and not is_compared and walk.last_steps[relation, 0] != near:
             continue
         score, rule = -1, int(trie.rows[node])
         if trie.codes[node] >= 0:
@@ -456,11 +467,8 @@ def fire_trie(
             if score < floor:
                 highest_left = max(highest_left, score)
         fires = score >= max(floor, 0) and score < question.below
-        if depth > 0 and n_children == 0:
+        if is_leaf:
             if not fires:
-                continue
-            is_compared = relation >= n_directed
-            if near >= 0 and not is_compared and walk.last_steps[relation] != near:
                 continue
             if walk.n_nodes[depth - 1] < 0:
                 open_levels(graph, question, depth - 1, near, walk)
@@ -473,8 +481,8 @@ def fire_trie(
                 backward, work = leaf_work(graph, edges, relation, int(walk.n_nodes[depth - 1]))
             if is_compared:
                 n = fire_compared(index.values, relation - n_directed, leaf, question, space, n)
-            elif n_undecided >= 0 and UNDECIDED_WORK * n_undecided < work:
-                n = fire_undecided(graph, leaf, n_undecided, question, space, n)
+            elif near >= 0 and UNDECIDED_WORK * walk.last_steps[relation, 1] < work:
+                n = fire_undecided(graph, leaf, question, space, n)
             elif backward:
                 n = pull_leaf(graph, edges, leaf, question, space, n)
             else:
