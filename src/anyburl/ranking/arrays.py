@@ -145,6 +145,19 @@ class CandidateArrays(NamedTuple):
     list_end: NDArray[np.int64]  # where the next list goes
 
 
+class LinkArrays(NamedTuple):
+    """The segments of some entities by directed relation, in lists of links."""
+
+    mark: NDArray[np.int64]  # stamp of the relations that there are links for
+    n_links: NDArray[np.int64]
+    stamps: NDArray[np.int64]  # per directed relation
+    sizes: NDArray[np.int64]  # relation -> how many links
+    firsts: NDArray[np.int64]  # relation -> the first link
+    entities: NDArray[np.int32]
+    segments: NDArray[np.int64]
+    following: NDArray[np.int32]  # the next link of the same relation, -1 at the end
+
+
 class TrieWalk(NamedTuple):
     """Where a walk through the trie stands, and the levels it has opened."""
 
@@ -159,8 +172,9 @@ class TrieWalk(NamedTuple):
     body: NDArray[np.int32]  # the body being walked, reversed
     ends: NDArray[np.int64]  # stamp: entity is reached by the last step
     near: NDArray[np.int64]  # stamp: entity is an undecided candidate, or one step from one
-    last_steps: NDArray[np.int64]  # (directed relation, 3): stamp if it leads to undecided candidates, how many, the first of `links`
-    links: NDArray[np.int64]  # (n, 3): an undecided candidate, its segment, and the link to the next with the relation or -1
+    undecided: LinkArrays  # of the undecided candidates
+    first_level: LinkArrays  # of the entities of level 0
+    n_opened: NDArray[np.int64]  # how often level 1 was entered from the same level 0
 
 
 class Workspace(NamedTuple):
@@ -201,6 +215,20 @@ class Leaf(NamedTuple):
 MOST_LINKS = 1 << 14
 
 
+def empty_links(n_directed: int) -> LinkArrays:
+    """Return room for the links of so many directed relations."""
+    return LinkArrays(
+        mark=np.zeros(1, np.int64),
+        n_links=np.zeros(1, np.int64),
+        stamps=np.zeros(n_directed, np.int64),
+        sizes=np.zeros(n_directed, np.int64),
+        firsts=np.zeros(n_directed, np.int64),
+        entities=np.zeros(MOST_LINKS, np.int32),
+        segments=np.zeros(MOST_LINKS, np.int64),
+        following=np.zeros(MOST_LINKS, np.int32),
+    )
+
+
 def empty_walk(graph: GraphArrays, longest: int) -> TrieWalk:
     """Return the buffers of one worker for bodies up to length `longest`."""
     n_entities = graph.n_entities
@@ -217,8 +245,9 @@ def empty_walk(graph: GraphArrays, longest: int) -> TrieWalk:
         body=np.zeros(MAX_LENGTH, np.int32),
         ends=np.zeros(n_entities + 1, np.int64),
         near=np.zeros(n_entities + 1, np.int64),
-        last_steps=np.zeros((2 * graph.n_relations, 3), np.int64),
-        links=np.zeros((MOST_LINKS, 3), np.int64),
+        undecided=empty_links(2 * graph.n_relations),
+        first_level=empty_links(2 * graph.n_relations),
+        n_opened=np.zeros(1, np.int64),
     )
 
 

@@ -10,6 +10,7 @@ from anyburl.graph.kernel import GraphArrays, Ints, entity_rows, inverse, lower_
 from anyburl.ranking.arrays import (
     CandidateArrays,
     FiringArrays,
+    LinkArrays,
     QueryState,
     RuleIndex,
     Workspace,
@@ -18,6 +19,7 @@ from anyburl.ranking.kernel_order import drop_below, least_of_best
 
 MEMBER_WORK = 8  # work of looking up whether one entity satisfies a body
 FEW_FIRINGS = 64
+TOO_MANY = 1 << 32  # segments to be linked
 
 
 @inlined
@@ -32,6 +34,57 @@ def fire(
         firings.scores[n] = score
         firings.rules[n] = rule
     return n + 1
+
+
+@inlined
+def start_links(links: LinkArrays, mark: int) -> None:
+    """Forget all links; `mark` is a stamp that these never had."""
+    links.mark[0], links.n_links[0] = mark, 0
+
+
+@inlined
+def link_segments(graph: GraphArrays, entity: int, links: LinkArrays) -> bool:
+    """Add the segments of `entity`; return whether there was room for all."""
+    for segment in range(graph.segment_offsets[entity], graph.segment_offsets[entity + 1]):
+        relation, link = int(graph.segment_relations[segment]), links.n_links[0]
+        if links.stamps[relation] != links.mark[0]:
+            links.stamps[relation], links.sizes[relation], links.firsts[relation] = links.mark[0], 0, -1
+        if link == len(links.entities):
+            links.sizes[relation] = TOO_MANY
+            continue
+        links.sizes[relation] += 1
+        links.entities[link], links.segments[link] = entity, segment
+        links.following[link], links.firsts[relation] = links.firsts[relation], link
+        links.n_links[0] += 1
+    return bool(links.n_links[0] < len(links.entities))
+
+
+@inlined
+def n_links(links: LinkArrays, relation: int) -> int:
+    """Return how many segments of a directed relation there are, `TOO_MANY` if not all of them are linked."""
+    return int(links.sizes[relation]) if links.stamps[relation] == links.mark[0] else 0
+
+
+@inlined
+def first_link(links: LinkArrays, relation: int) -> int:
+    """Return the first link of a directed relation, -1 if there is none."""
+    return int(links.firsts[relation]) if links.stamps[relation] == links.mark[0] else -1
+
+
+@part
+def mark_near(graph: GraphArrays, n_undecided: int, space: Workspace) -> None:
+    """Mark the undecided candidates and what is one step from them, and link their segments."""
+    walk = space.walk
+    walk.clock[0] += 1
+    mark = int(walk.clock[0])
+    start_links(walk.undecided, mark)
+    for i in range(n_undecided):
+        entity = int(space.candidates.undecided[i])
+        walk.near[entity] = mark
+        link_segments(graph, entity, walk.undecided)
+        first, end = entity_rows(graph, entity)
+        for row in range(first, end):
+            walk.near[graph.targets[row]] = mark
 
 
 @inlined
@@ -181,6 +234,13 @@ def n_members(graph: GraphArrays, body: int) -> int:
 
 
 @inlined
+def relation_of_body(graph: GraphArrays, body: int) -> int:
+    """Return the directed relation that what satisfies a body of length 1 has."""
+    segment = body - 2 * graph.n_relations
+    return inverse(graph, int(graph.segment_relations[segment])) if segment >= 0 else body
+
+
+@inlined
 def is_member(graph: GraphArrays, body: int, x: int, constant: int, object_identity: bool) -> bool:
     """Whether x satisfies a body of length 1. Under object identity x is not the head's constant, and does not have the
     relation of a U_d body to that alone.
@@ -245,17 +305,20 @@ def fire_short_of_constant(
         body, score = int(np.int64(rules.head_bodies[rule])), int(index.scores[rules.head_codes[rule]])
         if score < least or score >= question.below:
             continue
-        if n_undecided < 0 or MEMBER_WORK * n_undecided > n_members(graph, body):
+        relation = relation_of_body(graph, body)
+        if n_undecided < 0 or MEMBER_WORK * n_links(space.walk.undecided, relation) > n_members(graph, body):
             n_before = n
             n = fire_members(graph, index, rule, question, space, n)
             if 0 < top_k <= n - n_before:
                 least = score
             n, least = raise_least(top_k, least, n_first, n, space)
             continue
-        for i in range(n_undecided):
-            x = int(candidates.undecided[i])
+        link = first_link(space.walk.undecided, relation)
+        while link >= 0:
+            x = int(space.walk.undecided.entities[link])
             if is_member(graph, body, x, s, question.object_identity):
                 n = fire(candidates, space.firings, n, question.query, x, score, int(rules.head_rows[rule]))
+            link = int(space.walk.undecided.following[link])
     return n, least
 
 

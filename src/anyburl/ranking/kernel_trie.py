@@ -10,10 +10,9 @@ from anyburl.base.rng import mix
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_ends import extend_level, is_open, new_node
 from anyburl.bodies.kernel_values import compares
-from anyburl.graph.kernel import GraphArrays, Ints, entity_rows, find_segment, inverse, steps
+from anyburl.graph.kernel import GraphArrays, Ints, find_segment, inverse, steps
 from anyburl.ranking.arrays import (
     AttributeArrays,
-    CandidateArrays,
     Leaf,
     QueryArrays,
     QueryState,
@@ -23,7 +22,7 @@ from anyburl.ranking.arrays import (
     Workspace,
 )
 from anyburl.ranking.kernel_order import least_of_best, needed_score
-from anyburl.ranking.kernel_short import FEW_FIRINGS, fire, matters
+from anyburl.ranking.kernel_short import FEW_FIRINGS, fire, first_link, link_segments, matters, n_links, start_links
 
 
 @kernel
@@ -118,7 +117,7 @@ def find_best_below(
         out[node] = best
 
 
-TOO_MANY = 1 << 32  # steps to be linked
+FEW_OPENED = 3  # from then on, searching costs more than listing all segments
 UNDECIDED_WORK = 8  # work of looking back from one candidate
 
 
@@ -133,6 +132,38 @@ def first_level(graph: GraphArrays, s: int, relation: int, levels: LevelArrays, 
     return end - start
 
 
+@part
+def link_first_level(graph: GraphArrays, walk: TrieWalk) -> None:
+    """List the segments of the entities of level 0, as long as there is room."""
+    start_links(walk.first_level, walk.clocks[0])
+    for slot in range(walk.n_nodes[0]):
+        if not link_segments(graph, int(walk.levels.nodes[0, slot]), walk.first_level):
+            walk.first_level.mark[0] = -1
+            return
+
+
+@inlined
+def enter_targets(
+    graph: GraphArrays, node: int, segment: int, s: int, q: int, near: int, walk: TrieWalk, n: int
+) -> int:
+    """Enter where a segment of `node` leads, see `second_level`; return how many entities level 1 has."""
+    levels, clock = walk.levels, walk.clock[0]
+    for row in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
+        entity = int(graph.targets[row])
+        if entity == s or entity == graph.n_entities or (near >= 0 and walk.near[entity] != near):
+            continue
+        if levels.stamps[1, entity] != clock:
+            new_node(levels, 1, n, entity, clock)
+            n += 1
+        reached = int(levels.slots[1, entity])
+        kept = int(levels.n_witnesses[1, reached])
+        if kept <= q:
+            levels.witnesses[1, reached, kept, 0] = node
+            levels.n_witnesses[1, reached] = kept + 1
+            levels.full[1, reached] = kept == q
+    return n
+
+
 @inlined
 def second_level(graph: GraphArrays, s: int, relation: int, q: int, near: int, walk: TrieWalk) -> int:
     """Enter the entities that `relation` leads to from level 0 as level 1; return how many.
@@ -140,23 +171,22 @@ def second_level(graph: GraphArrays, s: int, relation: int, q: int, near: int, w
     As `extend_level` does under object identity, for ways of one inner entity each: the first q + 1 are kept. If `near`
     is not negative, entities are left out for which `TrieWalk.near` does not hold it.
     """
-    levels, clock, n_reached = walk.levels, walk.clock[0], 0
+    n_reached, links = 0, walk.first_level
+    walk.n_opened[0] += 1
+    if walk.n_opened[0] == FEW_OPENED:
+        link_first_level(graph, walk)
+    if links.mark[0] == walk.clocks[0]:
+        link = first_link(links, relation)
+        while link >= 0:
+            node, segment = int(links.entities[link]), int(links.segments[link])
+            n_reached = enter_targets(graph, node, segment, s, q, near, walk, n_reached)
+            link = int(links.following[link])
+        return n_reached
     for slot in range(walk.n_nodes[0]):
-        node = int(levels.nodes[0, slot])
-        start, end = steps(graph, node, relation)
-        for row in range(start, end):
-            entity = int(graph.targets[row])
-            if entity == s or (near >= 0 and walk.near[entity] != near):
-                continue
-            if levels.stamps[1, entity] != clock:
-                new_node(levels, 1, n_reached, entity, clock)
-                n_reached += 1
-            reached = int(levels.slots[1, entity])
-            kept = int(levels.n_witnesses[1, reached])
-            if kept <= q:
-                levels.witnesses[1, reached, kept, 0] = node
-                levels.n_witnesses[1, reached] = kept + 1
-                levels.full[1, reached] = kept == q
+        node = int(walk.levels.nodes[0, slot])
+        segment = find_segment(graph, node, relation)
+        if segment >= 0:
+            n_reached = enter_targets(graph, node, segment, s, q, near, walk, n_reached)
     return n_reached
 
 
@@ -265,10 +295,11 @@ def pull_leaf(
 def fire_undecided(graph: GraphArrays, leaf: Leaf, question: QueryState, space: Workspace, n: int) -> int:
     """The same for the undecided candidates only: fire for those that the last step leads to."""
     walk, candidates, side = space.walk, space.candidates, leaf.side
-    levels, link = walk.levels, int(walk.last_steps[leaf.relation, 2])
+    levels, links = walk.levels, walk.undecided
+    link = first_link(links, inverse(graph, leaf.relation))
     while link >= 0:
-        entity, segment = int(walk.links[link, 0]), int(walk.links[link, 1])
-        link = int(walk.links[link, 2])
+        entity, segment = int(links.entities[link]), int(links.segments[link])
+        link = int(links.following[link])
         if entity == question.s and question.object_identity:
             continue
         for row in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
@@ -364,6 +395,7 @@ def open_levels(graph: GraphArrays, question: QueryState, depth: int, near: int,
         walk.clocks[level] = walk.clock[0]
         relation, n_reached = int(walk.steps[level]), 0
         if level == 0:
+            walk.n_opened[0] = 0
             n_reached = first_level(graph, question.s, relation, walk.levels, walk.clock[0])
         elif walk.n_nodes[level - 1] == 0:
             n_reached = 0
@@ -389,31 +421,6 @@ def open_levels(graph: GraphArrays, question: QueryState, depth: int, near: int,
         walk.n_nodes[level] = n_reached
 
 
-@inlined
-def mark_near(graph: GraphArrays, n_undecided: int, candidates: CandidateArrays, walk: TrieWalk) -> int:
-    """Mark the undecided candidates and what is one step from them, and link the steps that lead to them, by relation;
-    return the stamp.
-    """
-    walk.clock[0] += 1
-    mark, n_links, links, last_steps = int(walk.clock[0]), 0, walk.links, walk.last_steps
-    for i in range(n_undecided):
-        entity = int(candidates.undecided[i])
-        walk.near[entity] = mark
-        for segment in range(graph.segment_offsets[entity], graph.segment_offsets[entity + 1]):
-            relation = inverse(graph, int(graph.segment_relations[segment]))
-            if last_steps[relation, 0] != mark:
-                last_steps[relation, 0], last_steps[relation, 1], last_steps[relation, 2] = mark, 0, -1
-            last_steps[relation, 1] += 1 if n_links < len(links) else TOO_MANY
-            if n_links < len(links):
-                links[n_links, 0], links[n_links, 1], links[n_links, 2] = entity, segment, last_steps[relation, 2]
-                last_steps[relation, 2] = n_links
-                n_links += 1
-        first, end = entity_rows(graph, entity)
-        for row in range(first, end):
-            walk.near[graph.targets[row]] = mark
-    return mark
-
-
 @part
 def fire_trie(
     graph: GraphArrays,
@@ -431,7 +438,8 @@ def fire_trie(
     With `prune`, rules are passed over that cannot change which candidates rank before the targets, or are the best;
     return the number of firings, the score from which on all rules have fired (-1: all of them), and one that is at
     least as high as that of any rule below (-1: there are none). If `n_undecided` is not negative, only so many
-    undecided candidates matter; without `QueryState.tied`, rules fire for others as well where that is less work.
+    undecided candidates matter, which `mark_near` has marked; without `QueryState.tied`, rules fire for others as well
+    where that is less work.
     """
     trie, edges, walk, candidates = index.trie, index.edges, space.walk, space.candidates
     n_directed = 2 * graph.n_relations
@@ -441,7 +449,7 @@ def fire_trie(
     elif prune > 0:
         walk.n_linked[0] = 2 * n + FEW_FIRINGS
         floor = max(floor, least_of_best(candidates, space.firings, n, prune))
-    near = mark_near(graph, n_undecided, candidates, walk) if n_undecided >= 0 else -1
+    near = int(walk.undecided.mark[0]) if n_undecided >= 0 else -1
     depth = 0
     walk.next_child[0], walk.end_child[0] = trie.roots[question.d], trie.roots[question.d + 1]
     while depth >= 0:
@@ -459,7 +467,7 @@ def fire_trie(
             walk.next_child[depth] = walk.end_child[depth]
             continue
         is_leaf, is_compared = depth > 0 and n_children == 0, relation >= n_directed
-        if near >= 0 and is_leaf and not is_compared and walk.last_steps[relation, 0] != near:
+        if near >= 0 and is_leaf and not is_compared and n_links(walk.undecided, inverse(graph, relation)) == 0:
             continue
         score, rule = -1, int(trie.rows[node])
         if trie.codes[node] >= 0:
@@ -481,7 +489,7 @@ def fire_trie(
                 backward, work = leaf_work(graph, edges, relation, int(walk.n_nodes[depth - 1]))
             if is_compared:
                 n = fire_compared(index.values, relation - n_directed, leaf, question, space, n)
-            elif near >= 0 and UNDECIDED_WORK * walk.last_steps[relation, 1] < work:
+            elif near >= 0 and UNDECIDED_WORK * n_links(walk.undecided, inverse(graph, relation)) < work:
                 n = fire_undecided(graph, leaf, question, space, n)
             elif backward:
                 n = pull_leaf(graph, edges, leaf, question, space, n)
