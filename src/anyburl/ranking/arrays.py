@@ -171,7 +171,6 @@ class TrieWalk(NamedTuple):
     n_linked: NDArray[np.int64]  # firings, from which on the best candidates are looked for again
     body: NDArray[np.int32]  # the body being walked, reversed
     ends: NDArray[np.int64]  # stamp: entity is reached by the last step
-    near: NDArray[np.int64]  # stamp: entity is an undecided candidate, or one step from one
     undecided: LinkArrays  # of the undecided candidates
     first_level: LinkArrays  # of the entities of level 0
     n_opened: NDArray[np.int64]  # how often level 1 was entered from the same level 0
@@ -212,7 +211,7 @@ class Leaf(NamedTuple):
     rule: int
 
 
-MOST_LINKS = 1 << 14
+MOST_LINKS = 1 << 11
 
 
 def empty_links(n_directed: int) -> LinkArrays:
@@ -244,7 +243,6 @@ def empty_walk(graph: GraphArrays, longest: int) -> TrieWalk:
         n_linked=np.zeros(1, np.int64),
         body=np.zeros(MAX_LENGTH, np.int32),
         ends=np.zeros(n_entities + 1, np.int64),
-        near=np.zeros(n_entities + 1, np.int64),
         undecided=empty_links(2 * graph.n_relations),
         first_level=empty_links(2 * graph.n_relations),
         n_opened=np.zeros(1, np.int64),

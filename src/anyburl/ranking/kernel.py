@@ -37,7 +37,7 @@ from anyburl.ranking.kernel_order import (
     set_keys,
     tell_evidence,
 )
-from anyburl.ranking.kernel_short import fire_short, mark_near
+from anyburl.ranking.kernel_short import fire_short, link_undecided
 from anyburl.ranking.kernel_trie import BY_TARGETS, fire_trie
 
 FEW_TARGETS = 16
@@ -231,7 +231,7 @@ def answer(
         if prune == BY_TARGETS:  # first for them alone: then, fewer rules fire for all
             n_listed = list_targets(queries, question, candidates)
             few = QueryState(q, s, d, query, question.object_identity, question.longest, least, ANY_SCORE, query)
-            mark_near(graph, n_listed, space)
+            link_undecided(graph, n_listed, space)
             n, _ = fire_short(graph, index, few, -1, n_listed, 0, space, n)
             if n > room:
                 return q, n
@@ -277,7 +277,7 @@ def answer(
             lower = max(floor, least)
             again = QueryState(q, s, d, query, question.object_identity, question.longest, lower, below, mark)
             n_undecided = list_undecided(candidates, n_candidates, mark)
-            mark_near(graph, n_undecided, space)
+            link_undecided(graph, n_undecided, space)
             n_long, n = keep_undecided(candidates, firings, n_long, n, below, mark)
             n, _, highest_left = fire_trie(graph, index, queries, again, 0, n_undecided, space, n)
             if n <= room:

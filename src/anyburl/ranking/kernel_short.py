@@ -19,7 +19,7 @@ from anyburl.ranking.kernel_order import drop_below, least_of_best
 
 MEMBER_WORK = 8  # work of looking up whether one entity satisfies a body
 FEW_FIRINGS = 64
-TOO_MANY = 1 << 32  # segments to be linked
+TOO_MANY, NO_ROOM = 1 << 32, -1  # segments to be linked
 
 
 @inlined
@@ -44,24 +44,29 @@ def start_links(links: LinkArrays, mark: int) -> None:
 
 @inlined
 def link_segments(graph: GraphArrays, entity: int, links: LinkArrays) -> bool:
-    """Add the segments of `entity`; return whether there was room for all."""
-    for segment in range(graph.segment_offsets[entity], graph.segment_offsets[entity + 1]):
-        relation, link = int(graph.segment_relations[segment]), links.n_links[0]
+    """Add the segments of `entity`; return whether there is room for them. If there is not, nothing is linked."""
+    link = int(links.n_links[0])
+    start, end = int(graph.segment_offsets[entity]), int(graph.segment_offsets[entity + 1])
+    if link + end - start > len(links.entities):
+        links.mark[0] = NO_ROOM
+        return False
+    for segment in range(start, end):
+        relation = int(graph.segment_relations[segment])
         if links.stamps[relation] != links.mark[0]:
             links.stamps[relation], links.sizes[relation], links.firsts[relation] = links.mark[0], 0, -1
-        if link == len(links.entities):
-            links.sizes[relation] = TOO_MANY
-            continue
-        links.sizes[relation] += 1
         links.entities[link], links.segments[link] = entity, segment
         links.following[link], links.firsts[relation] = links.firsts[relation], link
-        links.n_links[0] += 1
-    return bool(links.n_links[0] < len(links.entities))
+        links.sizes[relation] += 1
+        link += 1
+    links.n_links[0] = link
+    return True
 
 
 @inlined
 def n_links(links: LinkArrays, relation: int) -> int:
-    """Return how many segments of a directed relation there are, `TOO_MANY` if not all of them are linked."""
+    """Return how many segments of a directed relation there are, `TOO_MANY` if there was no room."""
+    if links.mark[0] == NO_ROOM:
+        return TOO_MANY
     return int(links.sizes[relation]) if links.stamps[relation] == links.mark[0] else 0
 
 
@@ -72,19 +77,13 @@ def first_link(links: LinkArrays, relation: int) -> int:
 
 
 @part
-def mark_near(graph: GraphArrays, n_undecided: int, space: Workspace) -> None:
-    """Mark the undecided candidates and what is one step from them, and link their segments."""
-    walk = space.walk
-    walk.clock[0] += 1
-    mark = int(walk.clock[0])
-    start_links(walk.undecided, mark)
+def link_undecided(graph: GraphArrays, n_undecided: int, space: Workspace) -> None:
+    """Link the segments of the undecided candidates."""
+    space.walk.clock[0] += 1
+    start_links(space.walk.undecided, int(space.walk.clock[0]))
     for i in range(n_undecided):
-        entity = int(space.candidates.undecided[i])
-        walk.near[entity] = mark
-        link_segments(graph, entity, walk.undecided)
-        first, end = entity_rows(graph, entity)
-        for row in range(first, end):
-            walk.near[graph.targets[row]] = mark
+        if not link_segments(graph, int(space.candidates.undecided[i]), space.walk.undecided):
+            return
 
 
 @inlined

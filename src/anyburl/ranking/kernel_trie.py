@@ -138,19 +138,16 @@ def link_first_level(graph: GraphArrays, walk: TrieWalk) -> None:
     start_links(walk.first_level, walk.clocks[0])
     for slot in range(walk.n_nodes[0]):
         if not link_segments(graph, int(walk.levels.nodes[0, slot]), walk.first_level):
-            walk.first_level.mark[0] = -1
             return
 
 
 @inlined
-def enter_targets(
-    graph: GraphArrays, node: int, segment: int, s: int, q: int, near: int, walk: TrieWalk, n: int
-) -> int:
+def enter_targets(graph: GraphArrays, node: int, segment: int, s: int, q: int, walk: TrieWalk, n: int) -> int:
     """Enter where a segment of `node` leads, see `second_level`; return how many entities level 1 has."""
     levels, clock = walk.levels, walk.clock[0]
     for row in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
         entity = int(graph.targets[row])
-        if entity == s or entity == graph.n_entities or (near >= 0 and walk.near[entity] != near):
+        if entity == s or entity == graph.n_entities:
             continue
         if levels.stamps[1, entity] != clock:
             new_node(levels, 1, n, entity, clock)
@@ -165,11 +162,10 @@ def enter_targets(
 
 
 @inlined
-def second_level(graph: GraphArrays, s: int, relation: int, q: int, near: int, walk: TrieWalk) -> int:
+def second_level(graph: GraphArrays, s: int, relation: int, q: int, walk: TrieWalk) -> int:
     """Enter the entities that `relation` leads to from level 0 as level 1; return how many.
 
-    As `extend_level` does under object identity, for ways of one inner entity each: the first q + 1 are kept. If `near`
-    is not negative, entities are left out for which `TrieWalk.near` does not hold it.
+    As `extend_level` does under object identity, for ways of one inner entity each: the first q + 1 are kept.
     """
     n_reached, links = 0, walk.first_level
     walk.n_opened[0] += 1
@@ -179,14 +175,14 @@ def second_level(graph: GraphArrays, s: int, relation: int, q: int, near: int, w
         link = first_link(links, relation)
         while link >= 0:
             node, segment = int(links.entities[link]), int(links.segments[link])
-            n_reached = enter_targets(graph, node, segment, s, q, near, walk, n_reached)
+            n_reached = enter_targets(graph, node, segment, s, q, walk, n_reached)
             link = int(links.following[link])
         return n_reached
     for slot in range(walk.n_nodes[0]):
         node = int(walk.levels.nodes[0, slot])
         segment = find_segment(graph, node, relation)
         if segment >= 0:
-            n_reached = enter_targets(graph, node, segment, s, q, near, walk, n_reached)
+            n_reached = enter_targets(graph, node, segment, s, q, walk, n_reached)
     return n_reached
 
 
@@ -384,10 +380,8 @@ def raise_floor(
 
 
 @part
-def open_levels(graph: GraphArrays, question: QueryState, depth: int, near: int, walk: TrieWalk) -> None:
-    """Enter where the steps of the walk lead, level by level up to `depth`, as far as that has not been done; if that
-    is the last step but one of the longest body, only what is `near`, see `second_level`.
-    """
+def open_levels(graph: GraphArrays, question: QueryState, depth: int, walk: TrieWalk) -> None:
+    """Enter where the steps of the walk lead, level by level up to `depth`, as far as that has not been done."""
     for level in range(depth + 1):
         if walk.n_nodes[level] >= 0:
             continue
@@ -400,9 +394,7 @@ def open_levels(graph: GraphArrays, question: QueryState, depth: int, near: int,
         elif walk.n_nodes[level - 1] == 0:
             n_reached = 0
         elif level == 1 and question.object_identity:
-            n_reached = second_level(
-                graph, question.s, relation, question.longest - 2, near if question.longest == 3 else -1, walk
-            )
+            n_reached = second_level(graph, question.s, relation, question.longest - 2, walk)
         else:
             n_reached, _ = extend_level(
                 graph,
@@ -438,8 +430,8 @@ def fire_trie(
     With `prune`, rules are passed over that cannot change which candidates rank before the targets, or are the best;
     return the number of firings, the score from which on all rules have fired (-1: all of them), and one that is at
     least as high as that of any rule below (-1: there are none). If `n_undecided` is not negative, only so many
-    undecided candidates matter, which `mark_near` has marked; without `QueryState.tied`, rules fire for others as well
-    where that is less work.
+    undecided candidates matter, which `link_undecided` has linked; without `QueryState.tied`, rules fire for others as
+    well where that is less work.
     """
     trie, edges, walk, candidates = index.trie, index.edges, space.walk, space.candidates
     n_directed = 2 * graph.n_relations
@@ -449,7 +441,6 @@ def fire_trie(
     elif prune > 0:
         walk.n_linked[0] = 2 * n + FEW_FIRINGS
         floor = max(floor, least_of_best(candidates, space.firings, n, prune))
-    near = int(walk.undecided.mark[0]) if n_undecided >= 0 else -1
     depth = 0
     walk.next_child[0], walk.end_child[0] = trie.roots[question.d], trie.roots[question.d + 1]
     while depth >= 0:
@@ -467,7 +458,7 @@ def fire_trie(
             walk.next_child[depth] = walk.end_child[depth]
             continue
         is_leaf, is_compared = depth > 0 and n_children == 0, relation >= n_directed
-        if near >= 0 and is_leaf and not is_compared and n_links(walk.undecided, inverse(graph, relation)) == 0:
+        if n_undecided >= 0 and is_leaf and not is_compared and n_links(walk.undecided, inverse(graph, relation)) == 0:
             continue
         score, rule = -1, int(trie.rows[node])
         if trie.codes[node] >= 0:
@@ -479,7 +470,7 @@ def fire_trie(
             if not fires:
                 continue
             if walk.n_nodes[depth - 1] < 0:
-                open_levels(graph, question, depth - 1, near, walk)
+                open_levels(graph, question, depth - 1, walk)
             if walk.n_nodes[depth - 1] == 0:
                 continue
             walk.clock[0] += 1
@@ -489,7 +480,7 @@ def fire_trie(
                 backward, work = leaf_work(graph, edges, relation, int(walk.n_nodes[depth - 1]))
             if is_compared:
                 n = fire_compared(index.values, relation - n_directed, leaf, question, space, n)
-            elif near >= 0 and UNDECIDED_WORK * n_links(walk.undecided, inverse(graph, relation)) < work:
+            elif n_undecided >= 0 and UNDECIDED_WORK * n_links(walk.undecided, inverse(graph, relation)) < work:
                 n = fire_undecided(graph, leaf, question, space, n)
             elif backward:
                 n = pull_leaf(graph, edges, leaf, question, space, n)
@@ -502,7 +493,7 @@ def fire_trie(
             continue
         walk.steps[depth], walk.n_nodes[depth] = relation, -1
         if fires:
-            open_levels(graph, question, depth, near, walk)
+            open_levels(graph, question, depth, walk)
             n_before = n
             n = fire_level(depth, score, rule, n_undecided, question.query, space, n)
             if prune != 0 and score > floor:

@@ -29,7 +29,7 @@ from anyburl.ranking.arrays import (
 from anyburl.ranking.kernel import exclude, mark_targets, next_query
 from anyburl.ranking.kernel_fire import fire_unary, holds_for
 from anyburl.ranking.kernel_order import link_firings
-from anyburl.ranking.kernel_short import find_value, fire, is_member, mark_near, only_end
+from anyburl.ranking.kernel_short import find_value, fire, is_member, link_undecided, only_end
 from anyburl.ranking.kernel_trie import fire_trie
 
 
@@ -226,7 +226,7 @@ def fire_known(known: KnownArrays, q: int, only_targets: bool, workspace: Worksp
         n = fire_unary(graph, index, question, workspace)
     if n <= room:
         if only_targets:
-            mark_near(graph, n_targets, workspace)
+            link_undecided(graph, n_targets, workspace)
         n, _, _ = fire_trie(graph, index, queries, question, 0, n_targets if only_targets else -1, workspace, n)
     n_candidates = link_firings(candidates, firings, n, question.query, -1) if n <= room else 0
     return n, n_candidates, question.query
