@@ -241,8 +241,9 @@ def _picture(theory: Theory) -> str:
     drawn = {link.idea for link in choose_links(theory.links)}
     ideas = "; ".join(f"<b>{escape(idea.name)}</b>: {escape(idea.meaning)}" for idea in IDEAS if idea in drawn)
     return (
-        '<section><h2>Which relations follow from which</h2><p class="dim">An arrow leads from a relation to one that '
-        "it helps to tell, by the idea beside it. Those that explain most facts are drawn, the strongest in colour.</p>"
+        '<section><h2>Which relations follow from which</h2><p class="dim">An arrow leads from a relation to '
+        "one that follows from it; the word beside it says how. The arrows that explain most facts are drawn, the "
+        "strongest in colour.</p>"
         f'<figure>{to_svg(drawing)}</figure><p class="small">{ideas}.</p></section>\n'
     )
 

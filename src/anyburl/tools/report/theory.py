@@ -3,7 +3,8 @@
 Rules can be laws if they are right often, and more often than the base rate of their heads. Candidates are those of
 them that distilling would choose for a relation: the rules of a distilled set or, of another one, the first in the
 order of distilling. Of these, laws are taken one by one, each time the one that adds most: the sum over facts of how
-much surer the best rule of a fact becomes. Short rules come first where the difference is small.
+much surer the best rule of a fact makes it than the law's absence would, see `added_values`. Short rules come first
+where the difference is small.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from anyburl.bodies.rescore import base_rates, rescore
 from anyburl.data.dataset import SPLITS, Dataset, load_dataset
 from anyburl.data.names import Names
 from anyburl.data.table import TripleTable
-from anyburl.graph.build import degrees, on_tiny_table, with_loops
+from anyburl.graph.build import answer_counts, degrees, on_tiny_table, with_loops
 from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.learning.options import LearnOptions
@@ -35,6 +36,7 @@ from anyburl.reasoning.explanation.relatives import predicted_facts_of
 from anyburl.reasoning.explanation.rule_examples import Example, examine_rule, triple_ids
 from anyburl.rules.columns import surprise
 from anyburl.rules.ruleset import RuleSet, one_rule
+from anyburl.rules.types import SMOOTHING
 from anyburl.tools.options import ReportOptions
 from anyburl.tools.report.record import Case, Law, RelationTheory, Theory
 from anyburl.tools.report.words import Wording, find_idea
@@ -62,7 +64,7 @@ class Choice:
 class LawCandidates:
     """The rules that laws are chosen from, by relation.
 
-    `rows` are all rules that can be laws, and `surprises` how far each is above the base rate.
+    `rows` are all rules that can be laws: those far enough above the base rate of their heads.
     """
 
     def __init__(self, rules: RuleSet, graph: GraphArrays, facts: Triples, ranking: RankOptions) -> None:
@@ -71,7 +73,7 @@ class LawCandidates:
         part = rules.take(rows)
         surprises = surprise(part.support, part.predictions, base_rates(graph, part)).astype(np.float64)
         is_law = surprises >= LEAST
-        self.rows, self.surprises = rows[is_law], surprises[is_law]
+        self.rows = rows[is_law]
         part, order = part.take(is_law), np.empty(0, np.int64)
         self._survey: Survey | None = None
         if part.worth is not None:
@@ -106,13 +108,38 @@ def _asked(facts: Triples, n_relations: int) -> KnownAnswers:
     return KnownAnswers(take_queries(queries, np.flatnonzero(queries.relations < n_relations)), from_train=True)
 
 
-def choose_laws(
-    rules: RuleSet, rows: Rows, surprises: NDArray[np.float64], covers: NDArray[np.bool_], most: int
-) -> Choice:
-    """Take up to `most` of the candidates, each time the one that makes the facts surer by most."""
-    values = surprises * PER_ATOM ** np.maximum(rules.take(rows).lengths - 1, 0)
+def commonness(graph: GraphArrays, facts: Triples) -> NDArray[np.float64]:
+    """Return how likely each fact would be for somebody who knows nothing but the commonest answers.
+
+    This is the share of the subjects of its relation that have its object or, of a relation with more objects than
+    subjects, the share of the objects that have its subject.
+    """
+    sizes, n_relations = np.maximum(np.diff(graph.domain_offsets), 1), graph.n_relations
+    by_subject = sizes[facts[:, 1]] >= sizes[facts[:, 1] + n_relations]
+    answers = np.where(by_subject, facts[:, 2], facts[:, 0])
+    backward = facts[:, 1] + np.where(by_subject, n_relations, 0).astype(np.int32)
+    return answer_counts(graph, answers, backward) / sizes[np.where(by_subject, facts[:, 1], facts[:, 1] + n_relations)]
+
+
+def added_values(rules: RuleSet, graph: GraphArrays, facts: Triples, covers: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return how much each rule adds to each fact that it covers (rules x facts).
+
+    This is how far its confidence is above the base rate of its head and, for a binary rule, how common the fact is: a
+    rule that is right in 7 of 10 cases because 7 of 10 things have that value adds nothing. Of rules that say the same,
+    short ones count more.
+    """
+    known = np.where(rules.is_binary[:, None], commonness(graph, facts), base_rates(graph, rules)[:, None])
+    above = (
+        np.maximum(rules.confidence(SMOOTHING)[:, None] - known, 0)
+        * PER_ATOM ** np.maximum(rules.lengths - 1, 0)[:, None]
+    )
+    return np.asarray(np.where(covers, above, 0.0), np.float64)
+
+
+def choose_laws(rows: Rows, values: NDArray[np.float64], covers: NDArray[np.bool_], most: int) -> Choice:
+    """Take up to `most` of the candidates, each time the one that adds most to the facts; `values` are added ones."""
     numbers = np.where(covers.T, np.arange(len(rows)), -1).astype(np.int32)
-    evidence = Evidence(numbers, np.where(covers.T, values, 0).astype(np.float32))
+    evidence = Evidence(numbers, values.T.astype(np.float32))
     least = LEAST_GAIN * max(1, covers.shape[1])
     chosen = order_by_gain(evidence, len(rows), BEST_ALONE, room=most, least_gain=least)
     return Choice(rows[chosen], covers[chosen])
@@ -238,7 +265,8 @@ class _Author:
         found = known.choose(relation, CANDIDATES if in_full else FEW_CANDIDATES)
         rows, identity = known.rows[found], self.ranking.object_identity
         covers = predicted_facts_of(self.walked, self.rules, rows, facts, object_identity=identity)
-        return choose_laws(self.rules, rows, known.surprises[found], covers, self.options.laws if in_full else 1)
+        values = added_values(self.rules.take(rows), self.graph, facts, covers)
+        return choose_laws(rows, values, covers, self.options.laws if in_full else 1)
 
     def count(self, choices: Sequence[Choice]) -> None:
         """Count the chosen rules on all facts, and make them ready to show examples."""
@@ -344,7 +372,7 @@ class _Author:
 
 
 def _case(example: Example) -> Case:
-    return Case(example.triple, example.facts, example.known, example.instead)
+    return Case(example.triple, example.facts, example.known, example.instead, example.replaced)
 
 
 def _grouped(numbers: NDArray[np.int32], n_groups: int) -> list[Rows]:
