@@ -103,7 +103,7 @@ class RelationTheory:
     @property
     def ideas(self) -> list[tuple[Idea, list[Law]]]:
         """The laws by idea, the idea that explains most first."""
-        order = {idea: place for place, idea in enumerate(IDEAS)}
+        order = {idea: position for position, idea in enumerate(IDEAS)}
         groups = groupby(sorted(self.laws, key=lambda law: order[law.idea]), key=lambda law: law.idea)
         listed = [(idea, sorted(laws, key=lambda law: -law.explains)) for idea, laws in groups]
         return sorted(listed, key=lambda group: -max(law.explains for law in group[1]))
@@ -299,8 +299,8 @@ def _relation_line(relation: RelationTheory, wording: Wording) -> Line:
 
 def _things_line(theory: Theory) -> list[Line]:
     parts: list[Word] = []
-    for place, label in enumerate(theory.things):
-        parts += [Word(", " if place else "Mentioned most: "), Word(theory.wording.entity(label), "entity")]
+    for position, label in enumerate(theory.things):
+        parts += [Word(", " if position else "Mentioned most: "), Word(theory.wording.entity(label), "entity")]
     return [Line((*parts, Word(".")))] if parts else []
 
 
@@ -334,8 +334,8 @@ def values_words(relation: RelationTheory, wording: Wording) -> Words:
     if not relation.values:
         return ()
     parts: list[Word] = [Word("The commonest: ")]
-    for place, (label, n) in enumerate(relation.values):
-        parts += [Word(", ")] * (place > 0)
+    for position, (label, n) in enumerate(relation.values):
+        parts += [Word(", ")] * (position > 0)
         parts += [Word(wording.entity(label), "entity"), Word(f" ({chance(n, relation.n_facts)})")]
     return *parts, Word(".")
 
@@ -356,8 +356,8 @@ def glance_law(relation: RelationTheory) -> Law | None:
 def case_words(case: Case, wording: Wording) -> Words:
     """Return a prediction with the facts that it follows from."""
     parts = [*wording.fact(case.triple)]
-    for place, fact in enumerate(case.facts):
-        parts += [Word(" and " if place else ", since "), *wording.fact(fact)]
+    for position, fact in enumerate(case.facts):
+        parts += [Word(" and " if position else ", since "), *wording.fact(fact)]
     return tuple(parts)
 
 

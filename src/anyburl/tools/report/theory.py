@@ -96,10 +96,10 @@ class LawCandidates:
             return self._rules.stands_for[chosen].astype(np.int64)
         if self._survey is None:
             return np.zeros(len(chosen), np.int64)
-        places = np.full(len(self.rows), -1, np.int64)
-        places[np.searchsorted(self.rows, chosen)] = np.arange(len(chosen))
-        found = find_representatives(self._survey.best.rules, places)
-        return np.bincount(places[found.kept], minlength=len(chosen))
+        positions = np.full(len(self.rows), -1, np.int64)
+        positions[np.searchsorted(self.rows, chosen)] = np.arange(len(chosen))
+        representatives = find_representatives(self._survey.best.rules, positions)
+        return np.bincount(positions[representatives.kept], minlength=len(chosen))
 
 
 def _asked(facts: Triples, n_relations: int) -> KnownAnswers:
@@ -185,8 +185,8 @@ def make_theory(
         done(1)
     author.count([choice for _, choice in choices])
     sections = []
-    for place, (sample, choice) in enumerate(choices):
-        sections.append(author.section(author.relations[place], sample, choice, in_full=place < chosen.sections))
+    for position, (sample, choice) in enumerate(choices):
+        sections.append(author.section(author.relations[position], sample, choice, in_full=position < chosen.sections))
         done(1)
     return Theory(
         name=dataset.name,
@@ -246,8 +246,8 @@ class _Author:
     def samples(self) -> list[tuple[int, Triples, bool]]:
         """Return the relations, the facts of each that are looked at, and whether it is reported in full."""
         listed = []
-        for place, relation in enumerate(self.relations):
-            in_full, facts = place < self.options.sections, self.triples[self._facts_of[relation]]
+        for position, relation in enumerate(self.relations):
+            in_full, facts = position < self.options.sections, self.triples[self._facts_of[relation]]
             most = MOST_LOOKED_AT if in_full else FEW_LOOKED_AT
             if len(facts) > most:
                 facts = facts[np.sort(np.random.default_rng(0).choice(len(facts), most, replace=False))]
@@ -262,8 +262,8 @@ class _Author:
     def choose(self, relation: int, facts: Triples, *, in_full: bool) -> Choice:
         """Return the laws chosen for some facts of a relation."""
         known = self._candidates
-        found = known.choose(relation, CANDIDATES if in_full else FEW_CANDIDATES)
-        rows, identity = known.rows[found], self.ranking.object_identity
+        candidates = known.choose(relation, CANDIDATES if in_full else FEW_CANDIDATES)
+        rows, identity = known.rows[candidates], self.ranking.object_identity
         covers = predicted_facts_of(self.walked, self.rules, rows, facts, object_identity=identity)
         values = added_values(self.rules.take(rows), self.graph, facts, covers)
         return choose_laws(rows, values, covers, self.options.laws if in_full else 1)
@@ -277,7 +277,7 @@ class _Author:
             object_identity=self.ranking.object_identity,
             budget=LearnOptions.budget,
         )
-        self._rows = {int(row): place for place, row in enumerate(rows)}
+        self._rows = {int(row): position for position, row in enumerate(rows)}
         self._similar = self._candidates.count_similar(rows)
         self._ranker = make_ranker(self.graph, few, self.ranking, block_connected=False)
 
@@ -286,7 +286,7 @@ class _Author:
         facts = self.triples[self._facts_of[relation]]
         is_explained = np.logical_or.reduce(choice.covers, axis=0, initial=False)
         sizes = np.diff(self.graph.domain_offsets)[[relation, relation + self.vocabulary.n_relations]]
-        laws = [self._law(choice, place, in_full=in_full) for place in range(len(choice.rows))]
+        laws = [self._law(choice, position, in_full=in_full) for position in range(len(choice.rows))]
         shown = self._well_known(sample, SOME)
         return RelationTheory(
             label=self.vocabulary.relation_label(relation),
@@ -302,9 +302,9 @@ class _Author:
             unexplained=self._well_known(sample[~is_explained], SOME, without=shown),
         )
 
-    def _law(self, choice: Choice, place: int, *, in_full: bool) -> Law:
+    def _law(self, choice: Choice, position: int, *, in_full: bool) -> Law:
         assert self._ranker is not None, "count comes first"
-        row, rules = self._rows[int(choice.rows[place])], self._ranker.rules
+        row, rules = self._rows[int(choice.rows[position])], self._ranker.rules
         rule = rules.rule(row)
         cases = (
             examine_rule(self._ranker, self.dataset, row, top=EXAMINED, seconds=SECONDS, most=MOST_TRIED)
@@ -321,7 +321,7 @@ class _Author:
             support=int(rules.support[row]),
             predictions=int(rules.predictions[row]),
             exact=bool(rules.exact[row]),
-            explains=int(choice.covers[place].sum()),
+            explains=int(choice.covers[position].sum()),
             stands_for=int(self._similar[row]),
             example=examples[0] if examples else None,
             exceptions=self._best(cases.counter_examples, SOME) if cases else (),
@@ -337,8 +337,8 @@ class _Author:
     def _best(self, examples: Sequence[Example], most: int) -> tuple[Case, ...]:
         """Return the cases whose entities are best known: those with most facts."""
         fame = [self._fame(example.triple) for example in examples]
-        order = sorted(range(len(examples)), key=lambda place: -fame[place])[:most]
-        return tuple(_case(examples[place]) for place in order)
+        order = sorted(range(len(examples)), key=lambda position: -fame[position])[:most]
+        return tuple(_case(examples[position]) for position in order)
 
     def _fame(self, triple: Fact) -> float:
         subject, _, object = triple_ids(self.vocabulary, triple)
@@ -352,15 +352,15 @@ class _Author:
         chosen: list[int] = []
         left_out = [triple_ids(self.vocabulary, fact) for fact in without]
         subjects, objects = {ids[0] for ids in left_out}, {ids[2] for ids in left_out}
-        for place in np.argsort(-fame, kind="stable"):
-            subject, object = int(facts[place, 0]), int(facts[place, 2])
+        for position in np.argsort(-fame, kind="stable"):
+            subject, object = int(facts[position, 0]), int(facts[position, 2])
             if subject not in subjects and object not in objects:
-                chosen.append(int(place))
+                chosen.append(int(position))
                 subjects.add(subject)
                 objects.add(object)
             if len(chosen) == most:
                 break
-        return tuple(self.vocabulary.triple_labels(*map(int, facts[place])) for place in chosen)
+        return tuple(self.vocabulary.triple_labels(*map(int, facts[position])) for position in chosen)
 
     def _common_values(self, facts: Triples) -> tuple[tuple[str, int], ...]:
         """Return the commonest objects, if a few of them have most of the facts."""
@@ -368,7 +368,9 @@ class _Author:
         order = np.argsort(-counts, kind="stable")[:SOME]
         if counts[order].sum() < COMMON * len(facts) or counts[order[0]] < SOME:
             return ()
-        return tuple((self.vocabulary.entity_label(int(objects[place])), int(counts[place])) for place in order)
+        return tuple(
+            (self.vocabulary.entity_label(int(objects[position])), int(counts[position])) for position in order
+        )
 
 
 def _case(example: Example) -> Case:
