@@ -434,6 +434,13 @@ class _KernelCompiler(Compiler):  # type: ignore[misc]
 
     LOWERING: type[NativeLowering] = _Lowering
 
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        """Return the compiled function, with machine code that can be cached."""
+        if self.state.library is None:
+            self.state.library = _KernelLibrary(self.state.targetctx.codegen(), function.__qualname__)
+            self.state.library.enable_object_caching()
+        return super().compile_extra(function)
+
     def define_pipelines(self) -> Any:
         """Return the steps of compiling."""
         pipelines = super().define_pipelines()
@@ -461,7 +468,26 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
             gc.enable()
 
 
-class _PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a kernel, which is optimised once, with all that it calls in it.
+
+    Numba would optimise each function by itself as well, before it is known what becomes of it in its callers. All that
+    is worth doing there is to make it smaller.
+    """
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        builder = self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False)
+        passes = binding.create_new_function_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_instruction_combine_pass()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
+
+class _PartLibrary(_KernelLibrary):
     """The code of a part, which is optimised and made machine code only within the kernels that call it.
 
     Numba would do both for every part by itself, with all that it calls in it, and throw the result away.
@@ -484,7 +510,7 @@ class _PartLibrary(JITCodeLibrary):  # type: ignore[misc]
         return self.name, self.FORM, self._final_module.as_bitcode()
 
 
-class _PartCompiler(_KernelCompiler):  # type: ignore[misc]
+class _PartCompiler(_KernelCompiler):
     """Compiles a part up to its LLVM code."""
 
     LOWERING = _PartLowering
@@ -513,10 +539,9 @@ class _Part(CPUDispatcher):  # type: ignore[misc]
         return super().get_call_template(tuple(map(_widened, args)), kws)
 
     def add_overload(self, result: Any) -> None:
-        """Note a compiled function, which only kernels call: with types that Numba knows, and arguments as a part has."""
-        call, library = user_function(result.fndesc, [result.library]), result.entry_point
-        self.targetctx.remove_user_function(library) if library in self.targetctx._defns else None
-        self.targetctx._defns[library].append(call, result.signature.args)
+        """Note a compiled function, and how kernels call it: for the types of its arguments, which it takes whole."""
+        call = user_function(result.fndesc, [result.library])
+        self.targetctx._defns[result.entry_point].append(call, result.signature.args)
         self.overloads[tuple(result.signature.args)] = result
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
