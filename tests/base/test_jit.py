@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import numba
 import numpy as np
 import pytest
+from numba.core.compiler import run_frontend
 from numba.core.errors import TypingError
+from numpy.typing import NDArray
 
 import anyburl
 from anyburl.base import jit as _jit
@@ -233,6 +235,50 @@ def test_parts_are_compiled_once_whatever_the_integers() -> None:
 def test_python_cannot_call_a_part(function: Any) -> None:
     with pytest.raises(TypeError, match="is part of kernels: Python cannot call it"):
         function(1)
+
+
+class Pair(NamedTuple):
+    small: NDArray[np.int32]
+    sizes: tuple[int, float]
+
+
+@part
+def weigh(pair: Pair, nothing: tuple[()], values: NDArray[np.int64]) -> float:
+    return pair.small[0] * pair.sizes[1] + len(nothing) + values[-1]
+
+
+@kernel
+def weigh_all(pair: Pair, values: NDArray[np.int64]) -> float:
+    """Read one field in several blocks, and pass all of them on, whole and put together anew."""
+    total = 0.0
+    for i in range(len(values)):
+        if pair.small[0] > 0:
+            total += weigh(pair, (), values[: i + 1])
+        else:
+            total += weigh(Pair(pair.small[1:], (7, pair.sizes[1] + 1)), (), values)
+    return total
+
+
+def test_parts_take_arrays_and_tuples() -> None:
+    small, values = np.array([3, 5], np.int32), np.array([10, 20])
+    assert weigh_all(Pair(small, (1, 0.5)), values) == 1.5 + 10 + 1.5 + 20
+    assert weigh_all(Pair(-small, (1, 0.5)), values) == 2 * (-5 * 1.5 + 20)
+
+
+def read_later(values: Any, limit: int) -> int:
+    first, total, last = values[0], 0, values[0]
+    for value in values:
+        total += first
+        if value > limit:
+            found = value
+            last = found + first
+    return int(total + last + found)
+
+
+def test_what_is_assigned_once_before_it_is_read_needs_no_place_on_the_stack() -> None:
+    once = _jit._assigned_once(run_frontend(read_later).blocks)
+    assert {"values", "limit", "first"} <= once
+    assert not {"total", "last", "found"} & once
 
 
 CHECKED = """

@@ -21,10 +21,17 @@ from typing import Any, ParamSpec, TypeVar
 
 import numba
 from llvmlite import binding, ir
-from numba.core import caching, event
+from numba.core import caching, event, types
+from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, compile_result
+from numba.core.compiler_machinery import register_pass
+from numba.core.datamodel import models, register_default
+from numba.core.imputils import user_function
+from numba.core.ir import Assign, Del
+from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
 from numba.extending import intrinsic
 from platformdirs import user_cache_path
 
@@ -318,8 +325,137 @@ def _nothing(array: Any, index: int) -> None:
 prefetch: Callable[[Any, int], None] = _nothing if _config["DISABLE_JIT"] else intrinsic(_prefetch)
 
 
+class _Lower(Lower):  # type: ignore[misc]
+    """Writes the LLVM code of a kernel.
+
+    Numba keeps a variable on the stack if more than one block of the function uses it, and loads it at every use: all
+    arrays of a NamedTuple, for one of them. LLVM removes that again, which takes longer than all the rest.
+    """
+
+    def _find_singly_assigned_variable(self) -> None:
+        """Keep on the stack only what is assigned twice, or may be read where it was not assigned before."""
+        super()._find_singly_assigned_variable()
+        if not self.func_ir.func_id.is_generator:
+            self._singly_assigned_vars |= _assigned_once(self.func_ir.blocks)
+
+
+def _assigned_once(blocks: dict[int, Any]) -> set[str]:
+    """Return the variables with one assignment that comes before all else that names them, whatever the way there."""
+    homes: dict[str, list[int]] = {}
+    for label, block in blocks.items():
+        for assignment in block.find_insts(Assign):
+            homes.setdefault(assignment.target.name, []).append(label)
+    dominators = compute_cfg_from_blocks(blocks).dominators()
+    found = {name for name, labels in homes.items() if len(labels) == 1}
+    for label, block in blocks.items():
+        assigned: set[str] = set()
+        for statement in block.body:
+            own, read = _named(statement)
+            for name in read & found:
+                [home] = homes[name]
+                # Blocks are written in the order of their labels, those that nothing leads to as well.
+                if not (name in assigned if home == label else home < label and home in dominators.get(label, ())):
+                    found.discard(name)
+            assigned |= own
+    return found
+
+
+def _named(statement: Any) -> tuple[set[str], set[str]]:
+    """Return the variable that a statement assigns, if it does, and those that it reads."""
+    if isinstance(statement, Del):
+        return set(), {statement.value}
+    if not isinstance(statement, Assign):
+        return set(), {variable.name for variable in statement.list_vars()}
+    read = statement.value.list_vars() if hasattr(statement.value, "list_vars") else []
+    return {statement.target.name}, {variable.name for variable in read}
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(NativeLowering):  # type: ignore[misc]
+    _name = "kernel_lowering"
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        return _Lower
+
+
+class _Whole(types.Type):  # type: ignore[misc]
+    """The type of an argument that is passed to a part as one value: an array, or a tuple with all that is in it."""
+
+    def __init__(self, plain: Any) -> None:
+        self.plain = plain
+        super().__init__(name=f"whole({plain})")
+
+
+@register_default(_Whole)
+class _WholeModel(models.ProxyModel):  # type: ignore[misc]
+    """The same value as of the plain type; as an argument it is not taken apart."""
+
+    def __init__(self, manager: Any, whole: _Whole) -> None:
+        super(models.ProxyModel, self).__init__(manager, whole)
+        self._proxied_model = manager.lookup(whole.plain)
+
+    def get_argument_type(self) -> Any:
+        """Return the type of the value."""
+        return self.get_value_type()
+
+    def as_argument(self, builder: Any, value: Any) -> Any:
+        """Return the value."""
+        return value
+
+    def from_argument(self, builder: Any, value: Any) -> Any:
+        """Return the value."""
+        return value
+
+
+def _whole(argument: Any) -> Any:
+    return _Whole(argument) if isinstance(argument, (types.BaseTuple, types.Array)) and argument else argument
+
+
+class _PartLower(_Lower):
+    """Writes the LLVM code of a part, which takes its arguments whole."""
+
+    def __init__(self, context: Any, library: Any, fndesc: Any, *given: Any, **named: Any) -> None:
+        fndesc.argtypes = tuple(map(_whole, fndesc.argtypes))
+        super().__init__(context, library, fndesc, *given, **named)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PartLowering(NativeLowering):  # type: ignore[misc]
+    _name = "part_lowering"
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        return _PartLower
+
+
+class _KernelCompiler(Compiler):  # type: ignore[misc]
+    """Compiles a kernel."""
+
+    LOWERING: type[NativeLowering] = _Lowering
+
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        """Return the compiled function, with machine code that can be cached."""
+        if self.state.library is None:
+            self.state.library = _KernelLibrary(self.state.targetctx.codegen(), function.__qualname__)
+            self.state.library.enable_object_caching()
+        return super().compile_extra(function)
+
+    def define_pipelines(self) -> Any:
+        """Return the steps of compiling."""
+        pipelines = super().define_pipelines()
+        for pipeline in pipelines:
+            pipeline.passes = [
+                (self.LOWERING if step is NativeLowering else step, title) for step, title in pipeline.passes
+            ]
+        return pipelines
+
+
 class _Kernel(CPUDispatcher):  # type: ignore[misc]
     """A function that Python calls."""
+
+    def __init__(self, function: Callable[..., Any], targetoptions: dict[str, Any]) -> None:
+        super().__init__(function, targetoptions=targetoptions, pipeline_class=_KernelCompiler)
 
     def compile(self, sig: Any) -> Any:
         """Compile with the garbage collector off: it takes a tenth of the time."""
@@ -332,7 +468,26 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
             gc.enable()
 
 
-class _PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a kernel, which is optimised once, with all that it calls in it.
+
+    Numba would optimise each function by itself as well, before it is known what becomes of it in its callers. All that
+    is worth doing there is to make it smaller.
+    """
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        builder = self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False)
+        passes = binding.create_new_function_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_instruction_combine_pass()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
+
+class _PartLibrary(_KernelLibrary):
     """The code of a part, which is optimised and made machine code only within the kernels that call it.
 
     Numba would do both for every part by itself, with all that it calls in it, and throw the result away.
@@ -355,17 +510,17 @@ class _PartLibrary(JITCodeLibrary):  # type: ignore[misc]
         return self.name, self.FORM, self._final_module.as_bitcode()
 
 
-class _PartCompiler(Compiler):  # type: ignore[misc]
+class _PartCompiler(_KernelCompiler):
     """Compiles a part up to its LLVM code."""
+
+    LOWERING = _PartLowering
 
     def compile_extra(self, function: Callable[..., Any]) -> Any:
         """Return the compiled function; its library takes the role of the address by which callers know it."""
         state = self.state
         state.library = _PartLibrary(state.targetctx.codegen(), function.__qualname__)
         state.flags.no_compile = True
-        result = super().compile_extra(function)
-        state.targetctx.insert_user_function(state.library, result.fndesc, [state.library])
-        return result._replace(entry_point=state.library)
+        return super().compile_extra(function)._replace(entry_point=state.library)
 
 
 class _Part(CPUDispatcher):  # type: ignore[misc]
@@ -384,7 +539,9 @@ class _Part(CPUDispatcher):  # type: ignore[misc]
         return super().get_call_template(tuple(map(_widened, args)), kws)
 
     def add_overload(self, result: Any) -> None:
-        """Note a compiled function, which only kernels call."""
+        """Note a compiled function, and how kernels call it: for the types of its arguments, which it takes whole."""
+        call = user_function(result.fndesc, [result.library])
+        self.targetctx._defns[result.entry_point].append(call, result.signature.args)
         self.overloads[tuple(result.signature.args)] = result
 
     def __call__(self, *args: Any, **kws: Any) -> Any:

@@ -285,15 +285,15 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True, p
     `pca` if the partial completeness assumption is counted with.
     """
     entities, segments = graph.n_entities + 1, len(graph.segment_relations)
-    places = max(entities, HASHED_PLACES)
+    positions = max(entities, HASHED_PLACES)
     return Scratch(
         clock=np.zeros(1, np.int64),
-        ends=np.zeros(places, np.int64),
+        ends=np.zeros(positions, np.int64),
         end_keys=np.zeros(HASHED_PLACES, np.int32),
-        middles=np.zeros(places, np.int64),
+        middles=np.zeros(positions, np.int64),
         middle_keys=np.zeros(HASHED_PLACES, np.int32),
-        first_witness=np.zeros(places, np.int32),
-        second_witness=np.zeros(places, np.int32),
+        first_witness=np.zeros(positions, np.int32),
+        second_witness=np.zeros(positions, np.int32),
         listed=np.zeros(entities, np.int32),
         reached=np.zeros(entities, np.int32),
         members=np.zeros(entities, np.int64),

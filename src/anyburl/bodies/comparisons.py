@@ -61,7 +61,7 @@ def learn_comparisons(
             break
         tried += _compared(graph, vocabulary, rules, rows, thresholds)
     kept = discoveries(np.array([one.log_chance for one in tried]), len(tried))
-    return _counted(graph, rules, [tried[place] for place in kept.tolist()], thresholds)
+    return _counted(graph, rules, [tried[position] for position in kept.tolist()], thresholds)
 
 
 def _bodies_in_order(rules: RuleSet) -> Iterator[NDArray[np.int64]]:
@@ -74,8 +74,8 @@ def _bodies_in_order(rules: RuleSet) -> Iterator[NDArray[np.int64]]:
     bodies = rules.body[rows]
     _, firsts, sizes = np.unique(bodies, return_index=True, return_counts=True)
     of_bodies = np.split(rows[np.argsort(bodies, kind="stable")], np.cumsum(sizes)[:-1])
-    for place in np.argsort(firsts)[:MOST_BODIES]:
-        yield of_bodies[place]
+    for position in np.argsort(firsts)[:MOST_BODIES]:
+        yield of_bodies[position]
 
 
 def _compared(
@@ -129,17 +129,17 @@ def log_chance_of_pairs(
     return -(excess**2) / variance / 2  # of a normal variable beyond so many standard deviations, at most
 
 
-def _counted(graph: GraphArrays, rules: RuleSet, found: list[Comparison], thresholds: Thresholds) -> RuleSet:
+def _counted(graph: GraphArrays, rules: RuleSet, comparisons: list[Comparison], thresholds: Thresholds) -> RuleSet:
     """Return the rules with their comparisons and exact counts, those that are surer than without."""
-    if not found:
+    if not comparisons:
         return RuleSet.empty(rules.vocabulary)
-    n, plain = len(found), rules.take([one.row for one in found])
+    n, plain = len(comparisons), rules.take([one.row for one in comparisons])
     steps = np.full((n, rules.bodies.shape[1] + 1), -1, np.int32)
     steps[:, :-1] = plain.bodies[plain.body]
-    steps[np.arange(n), plain.lengths] = [one.attribute for one in found]
+    steps[np.arange(n), plain.lengths] = [one.attribute for one in comparisons]
     bodies, body = distinct_rows(steps)
     values, labels = attributes_of(rules.vocabulary), rules.vocabulary.relation_label
-    orders = np.array([one.order for one in found], np.float64)
+    orders = np.array([one.order for one in comparisons], np.float64)
     made = RuleSet(
         vocabulary=rules.vocabulary,
         bodies=bodies,
@@ -153,7 +153,7 @@ def _counted(graph: GraphArrays, rules: RuleSet, found: list[Comparison], thresh
         exact=np.ones(n, np.bool_),
         low=orders,
         high=orders + 1,
-        value_kind=np.array([VALUE_KINDS.index(values[labels(one.attribute)].kind) for one in found], np.uint8),
+        value_kind=np.array([VALUE_KINDS.index(values[labels(one.attribute)].kind) for one in comparisons], np.uint8),
     )
     counts = count_conditional(graph, made, object_identity=thresholds.object_identity)
     made = made.replace(predictions=counts.predictions, support=counts.support)

@@ -41,13 +41,13 @@ class ConditionalCounts(NamedTuple):
 
 def known_attributes(vocabulary: Vocabulary, rules: RuleColumns) -> Attributes:
     """Return the attributes of a vocabulary; refuse rules that have conditions on others."""
-    found, conditional = attributes_of(vocabulary), rules.has_condition
+    attributes, conditional = attributes_of(vocabulary), rules.has_condition
     for relation in np.unique(condition_attributes(rules)[conditional]):
         label = rules.vocabulary.relation_label(int(relation))
-        if label not in found:
-            there = ", ".join(list(found)[:5]) if found else "none"
+        if label not in attributes:
+            there = ", ".join(list(attributes)[:5]) if attributes else "none"
             raise RuleError(f"a rule has a condition on {label}, but the data has no such attribute; it has {there}")
-    return found
+    return attributes
 
 
 def satisfying(vocabulary: Vocabulary, attribute: int, low: float, high: float) -> Mask:
@@ -143,11 +143,11 @@ def compares_as(vocabulary: Vocabulary, attribute: int, order: int, xs: Entities
     """Mark the pairs of entities of which the second has a value that is larger than one of the first (`order` 1), the
     same (0) or smaller (-1).
     """
-    found = np.zeros(len(xs), np.bool_)
+    holds = np.zeros(len(xs), np.bool_)
     values = attributes_of(vocabulary).get(vocabulary.relation_label(attribute))
     if values is not None:
-        compare_pairs(*values.by_entity, np.array(xs, np.int32), np.array(ys, np.int32), order, found)
-    return found
+        compare_pairs(*values.by_entity, np.array(xs, np.int32), np.array(ys, np.int32), order, holds)
+    return holds
 
 
 def are_stated(graph: GraphArrays, relation: int, xs: Entities, ys: Entities) -> Mask:

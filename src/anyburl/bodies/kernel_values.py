@@ -125,16 +125,16 @@ def fill_bins(
     start, n = 0, len(members.entities)
     while start < n:
         stop = start
-        cluster, place = members.clusters[start], members.bins[start]
+        cluster, position = members.clusters[start], members.bins[start]
         while stop < n and members.clusters[stop] == cluster:
             stop += 1
         size = stop - start
-        bins.sizes[place] += size
-        bins.n_clusters[place] += 1
+        bins.sizes[position] += size
+        bins.n_clusters[position] += 1
         for i in range(start, stop):
             entity = int(members.entities[i])
             for segment in range(graph.segment_offsets[entity], graph.segment_offsets[entity + 1]):
-                bins.having[graph.segment_relations[segment], place] += 1
+                bins.having[graph.segment_relations[segment], position] += 1
             first, last = entity_rows(graph, entity)
             for row in range(first, last):
                 slot = slots[graph.partners[row]]
@@ -146,8 +146,8 @@ def fill_bins(
                 slot = slots[graph.partners[row]]
                 if slot >= 0 and current[slot] > 0:
                     hits = current[slot]
-                    bins.hits[slot, place] += hits
-                    bins.frequent[slot, place] += hits > rates[slot] * size
+                    bins.hits[slot, position] += hits
+                    bins.frequent[slot, position] += hits > rates[slot] * size
                     current[slot] = 0
         start = stop
 
@@ -356,11 +356,11 @@ def list_pairs(
     room for. Those of one start always fit: there is room for every entity.
     """
     n, length = 0, len(body)
-    for place in range(len(starts)):
-        start = int(starts[place])
+    for position in range(len(starts)):
+        start = int(starts[position])
         side, n_ends, _ = reach(graph, body, length, start, 0, object_identity, levels, clock, NO_LIMIT)
         if n + n_ends > len(xs):
-            return n, place
+            return n, position
         for slot in range(n_ends):
             end = levels.nodes[side, slot]
             if not object_identity or end != start:

@@ -315,8 +315,10 @@ def _constant_bodies(graph: GraphArrays, kind: int, rng: np.random.Generator, ba
     n_segments = len(graph.segment_relations)
     first, stride = visiting_order(n_segments, np.uint64(rng.integers(2**63)))
     for start in range(0, n_segments, batch):
-        places = np.arange(min(batch, n_segments - start))
-        segments = ((first + start * stride) % n_segments + places * stride) % n_segments  # start * stride may be large
+        positions = np.arange(min(batch, n_segments - start))
+        segments = (
+            (first + start * stride) % n_segments + positions * stride
+        ) % n_segments  # start * stride may be large
         constants = segment_entities(graph, segments)
         relations = inverses(graph.segment_relations[segments].astype(np.int32), graph.n_relations)
         forward = (constants < graph.n_entities) | (relations < graph.n_relations)

@@ -424,5 +424,5 @@ def _best_of_each_head(rules: RuleSet, rows: NDArray[np.int64]) -> NDArray[np.in
     order = np.lexsort((rows, -limits, rules.head_constant[rows], rules.head[rows]))
     heads = np.column_stack([rules.head[rows[order]], rules.head_constant[rows[order]]])
     starts = np.flatnonzero(np.append(True, (heads[1:] != heads[:-1]).any(axis=1))) if len(rows) else rows
-    places = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
-    return np.sort(rows[order[places < MOST_OF_A_HEAD]])
+    positions = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
+    return np.sort(rows[order[positions < MOST_OF_A_HEAD]])

@@ -344,9 +344,9 @@ def doctor_command(
     notes = note_console(quiet=quiet)
     report = _examine(data, reading, rules, options, notes)
     if suspects is not None:
-        found = report.all_suspects()
-        write_table(found, at_home(suspects))
-        notes.say(f"{counted(len(found), 'suspect')} written to {suspects}")
+        rows = report.all_suspects()
+        write_table(rows, at_home(suspects))
+        notes.say(f"{counted(len(rows), 'suspect')} written to {suspects}")
     finish_report(report, html, fatal, json=json)
 
 

@@ -414,7 +414,7 @@ def choose_columns(
     others = [position for position in range(len(header)) if position not in times]
     names = [header[position] for position in others]
     if len(others) == 3 and has_usual_names(names):
-        return [others[columns[0]] for columns in _usual_places(names)] + kept
+        return [others[columns[0]] for columns in _usual_columns(names)] + kept
     expected = "one each for subject, relation and object" if len(others) == 3 else "three columns"
     expected += " and those of times" if times else ""
     if time is None and len(header) in (4, 5) and usual_times(header):
@@ -446,10 +446,10 @@ def usual_times(header: Sequence[str]) -> list[int]:
 
 def has_usual_names(header: Sequence[str]) -> bool:
     """Return whether one column each has a usual name for subject, relation and object."""
-    return all(len(place) == 1 for place in _usual_places(header))
+    return all(len(columns) == 1 for columns in _usual_columns(header))
 
 
-def _usual_places(header: Sequence[str]) -> list[list[int]]:
+def _usual_columns(header: Sequence[str]) -> list[list[int]]:
     return [[row for row, name in enumerate(header) if name.strip().lower() in KNOWN[part]] for part in COLUMNS]
 
 

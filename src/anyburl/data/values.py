@@ -163,10 +163,10 @@ def _wide(frame: pl.DataFrame, origin: object) -> pl.DataFrame:
 def _usual(names: Sequence[str]) -> list[str]:
     """Return the columns with entities, attributes and values by their usual names; nothing if it is another table."""
     lower = [name.strip().lower() for name in names]
-    places = [[row for row, name in enumerate(lower) if name in usual] for usual in _NAMES.values()]
-    if len(names) != 3 or any(len(place) != 1 for place in places):
+    positions = [[row for row, name in enumerate(lower) if name in usual] for usual in _NAMES.values()]
+    if len(names) != 3 or any(len(position) != 1 for position in positions):
         return []
-    return [names[place[0]] for place in places]
+    return [names[position[0]] for position in positions]
 
 
 def _is_row(fields: Sequence[str]) -> bool:

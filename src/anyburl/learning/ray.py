@@ -184,11 +184,11 @@ class RayEngine(Stoppable):
         with_seconds = self._options.seconds is not None
         cores: list[CoreSpan] = []
         replies = [one.reply for one in results if one.reply is not None]
-        for place, reply in enumerate(replies):
+        for position, reply in enumerate(replies):
             keys, counts = reply.harvested
             self._harvested.append((keys.copy(), counts.copy()))
             self._new_harvested.append(self._harvested[-1])
-            counts_paths = with_seconds or place == 0  # with a path budget, all have sampled the same
+            counts_paths = with_seconds or position == 0  # with a path budget, all have sampled the same
             cores += reply.cores if counts_paths else map(_without_paths, reply.cores)
         if is_whole:
             self._exhausted |= frozenset.intersection(*(reply.exhausted for reply in replies))
@@ -237,9 +237,9 @@ class RayEngine(Stoppable):
 def _listed_by_all(replies: Sequence[SpanReply]) -> Iterator[tuple[PathProfile, Listed]]:
     """Yield how far the lists of bodies have come: as far as the last of the workers, if all of them list."""
     for profile in replies[0].listed:
-        places = [progress for reply in replies if (progress := reply.listed[profile]) is not None]
-        if len(places) == len(replies):
-            yield profile, min(places)
+        positions = [progress for reply in replies if (progress := reply.listed[profile]) is not None]
+        if len(positions) == len(replies):
+            yield profile, min(positions)
 
 
 def _without_paths(core: CoreSpan) -> CoreSpan:

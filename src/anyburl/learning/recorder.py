@@ -310,14 +310,14 @@ class UpdateRecorder(Recorder):
         changes: tuple[int, int],
         lock: Lock,
     ) -> None:
-        self._place, self._lock_of_place = run, lock
+        self._original, self._original_lock = run, lock
         self._before, self._changes = before, changes
         self._has_noted = False
-        place = run.path.resolve()
+        original = run.path.resolve()
         stack = ExitStack()
         self._remove = weakref.finalize(self, stack.close)
-        folder = stack.enter_context(unfinished_folder(place))
-        super().__init__(RunDirectory.create(folder / place.name, dataset, options))
+        folder = stack.enter_context(unfinished_folder(original))
+        super().__init__(RunDirectory.create(folder / original.name, dataset, options))
 
     def record(self, span: Span) -> None:
         """Record a span; the first one notes in the trace that the data had changed."""
@@ -328,14 +328,14 @@ class UpdateRecorder(Recorder):
         """Write the rules, then replace the run by what was recorded; all other files of its folder are kept."""
         super()._save_all(learner, rules)
         update = self._compared_with(rules, learner.elapsed)
-        place, unfinished = self._place.path.resolve(), self.run.path
+        original, unfinished = self._original.path.resolve(), self.run.path
         try:
-            _keep_others(place, unfinished)
-            shutil.copymode(place, unfinished)
-            replace_folder(place, unfinished)
+            _keep_others(original, unfinished)
+            shutil.copymode(original, unfinished)
+            replace_folder(original, unfinished)
         except OSError as error:
-            raise RunError(f"cannot replace the run folder {place}: {error.strerror}") from error
-        self.run, self.update = self._place, update
+            raise RunError(f"cannot replace the run folder {original}: {error.strerror}") from error
+        self.run, self.update = self._original, update
         self._remove()
 
     def _compared_with(self, rules: RuleSet, seconds: float) -> Update:
@@ -350,7 +350,7 @@ class UpdateRecorder(Recorder):
     def release(self) -> None:
         """Let others write to the folder."""
         super().release()
-        self._lock_of_place.release()
+        self._original_lock.release()
 
 
 def _check_relations(run: RunDirectory, learned_from: TripleTable, dataset: Dataset) -> None:
@@ -368,13 +368,13 @@ def _relations_of(table: TripleTable) -> set[str]:
     return set(table.vocabulary.relations.gather(np.unique(table.triples[:, 1])))
 
 
-def _keep_others(place: Path, unfinished: Path) -> None:
+def _keep_others(original: Path, unfinished: Path) -> None:
     """Link what others have put into the run folder; snapshots and parts of the old data are left out.
 
     A link stays a link: what it leads to is not taken into the folder.
     """
-    parts = {file.name for file in run_folder.part_files(place)}
-    for entry in place.iterdir():
+    parts = {file.name for file in run_folder.part_files(original)}
+    for entry in original.iterdir():
         target = unfinished / entry.name
         if entry.name in OWN_FILES or run_folder.snapshot_name(entry) is not None:
             continue

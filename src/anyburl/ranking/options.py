@@ -124,6 +124,8 @@ class Hybrid(Tuned):
 
 
 AGGREGATIONS: tuple[type[Aggregation], ...] = (Maximum, NoisyOr, NoisyOrTop, Tuned, Hybrid)
+FIXED_AGGREGATIONS = ", ".join(kind.written for kind in AGGREGATIONS if not kind.needs_model)
+"""How those that need no model are written, for people."""
 
 
 def parse_aggregation(text: str) -> Aggregation:

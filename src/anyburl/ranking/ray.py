@@ -85,12 +85,12 @@ class RayBackend:
             chunk = take_queries(queries, np.arange(start, min(start + size, n_queries)))
             return worker.answer.remote(chunk, shared)
 
-        found: list[AnswerArrays] = []
+        answered: list[AnswerArrays] = []
         for answers in self._ask_all(ask, range(0, n_queries, size)):
-            found.append(answers)
+            answered.append(answers)
             if progress:
                 progress(len(answers.n_best))
-        return AnswerArrays(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+        return AnswerArrays(*(np.concatenate(columns) for columns in zip(*answered, strict=True)))
 
     def fire(self, entity: int, relation: int, aggregation: Aggregation) -> FiringArrays:
         return self._here.fire(entity, relation, aggregation)
@@ -108,31 +108,31 @@ class RayBackend:
     def _ask_all(self, ask: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
         """Yield what workers make of each part, in order; each has one at a time, and few run ahead of the others."""
         coming, again, results = enumerate(parts), deque[tuple[int, Any]](), dict[int, Any]()
-        calls, asked = dict[Any, int](), dict[int, tuple[int, Any]]()
+        calls, under_way = dict[Any, int](), dict[int, tuple[int, Any]]()
         n_taken, n_given, n_lost, is_last = 0, 0, 0, False
-        while asked or again or not is_last:
+        while under_way or again or not is_last:
             for number, worker in self._crew.workers.items():
-                if number in asked:
+                if number in under_way:
                     continue
                 if not again and not is_last and n_taken - n_given < ITEMS_AHEAD * len(self._crew.workers):
                     again.extend(islice(coming, 1))
                     is_last = not again
                     n_taken += not is_last
                 if again:
-                    asked[number] = again.popleft()
-                    calls[ask(worker, asked[number][1])] = number
-            found: dict[int, Any] = {}
+                    under_way[number] = again.popleft()
+                    calls[ask(worker, under_way[number][1])] = number
+            done: dict[int, Any] = {}
             if calls:
-                self._crew.collect(calls, found, at_least=1)
-            for number, result in found.items():
+                self._crew.collect(calls, done, at_least=1)
+            for number, result in done.items():
                 n_lost = 0
-                results[asked.pop(number)[0]] = result
+                results[under_way.pop(number)[0]] = result
             while n_given in results:
                 yield results.pop(n_given)
                 n_given += 1
-            for number in asked.keys() - self._crew.workers.keys():
+            for number in under_way.keys() - self._crew.workers.keys():
                 n_lost += 1
-                again.appendleft(asked.pop(number))
+                again.appendleft(under_way.pop(number))
                 self._say(f"lost 1 Ray worker: its questions are asked again, {len(self._crew.workers)} left")
             if n_lost >= LOSSES:
                 raise RunError(f"{n_lost} Ray workers died without an answer: give them more memory")

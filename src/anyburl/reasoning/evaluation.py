@@ -386,7 +386,7 @@ def figures_by_relation(
 ) -> list[dict[str, Any]]:
     """Return the figures of every relation and direction, the most frequent relations first.
 
-    Which section a package is in, and which packages a section has, are different questions.
+    The directions are kept apart, since (s, r, ?) and (?, r, o) may be answered very differently well.
     """
     n_relations = len(labels)
     figures = grouped(ranks, np.concatenate([relations, relations.astype(np.int64) + n_relations]))

@@ -489,11 +489,13 @@ def _check_conditions(vocabulary: Vocabulary, bodies: NDArray[np.int32], columns
             )
 
 
-def misfits(types: NDArray[np.uint8], found: Mask, expected: Callable[[Form], bool], said: str) -> tuple[Mask, str]:
-    """Mark the rules in which a property is found that their type does not have, or the other way round; say so."""
+def misfits(
+    types: NDArray[np.uint8], has_property: Mask, expected: Callable[[Form], bool], said: str
+) -> tuple[Mask, str]:
+    """Mark the rules that have a property which their type does not have, or the other way round; say so."""
     table = np.zeros(256, np.bool_)
     table[: len(KINDS)] = [expected(kind.form) for kind in KINDS]
-    return table[types] != found, f"rules of type {types_that(expected)}, and no others, {said}"
+    return table[types] != has_property, f"rules of type {types_that(expected)}, and no others, {said}"
 
 
 def _refuse(wrong: Mask, reason: str) -> None:

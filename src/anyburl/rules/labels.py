@@ -187,9 +187,9 @@ class RuleTexts:
     def _conditions(self, rows: NDArray[np.integer]) -> pl.Series:
         """Return the conditions of the rules at some rows, "" for those without."""
         texts = [""] * len(rows)
-        for place in np.flatnonzero(self.rules.has_condition[rows]):
-            *atoms, condition = rule_object(self.rules, int(rows[place])).parts
-            texts[place] = (", " if atoms else "") + condition.text(self._relation)
+        for at in np.flatnonzero(self.rules.has_condition[rows]):
+            *atoms, condition = rule_object(self.rules, int(rows[at])).parts
+            texts[at] = (", " if atoms else "") + condition.text(self._relation)
         return pl.Series(texts, dtype=pl.String)
 
     def _relation(self, label: str) -> str:

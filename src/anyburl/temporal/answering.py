@@ -402,8 +402,8 @@ class Answered:
 
     def rows(self) -> Ints:
         """Return which rows of candidates are in use."""
-        places = np.arange(len(self.kept))
-        return np.flatnonzero(places % max(self.n_kept, 1) < np.repeat(self.sizes, self.n_kept))
+        positions = np.arange(len(self.kept))
+        return np.flatnonzero(positions % max(self.n_kept, 1) < np.repeat(self.sizes, self.n_kept))
 
 
 def make_questions(
@@ -419,8 +419,8 @@ def make_questions(
     changed = np.ones(len(order), np.bool_)
     changed[1:] = (np.diff(columns[0]) != 0) | (np.diff(columns[1]) != 0) | (np.diff(columns[2]) != 0)
     firsts = np.flatnonzero(changed)
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order))
+    positions = np.empty(len(order), np.int64)
+    positions[order] = np.arange(len(order))
     now = columns[4][firsts].astype(np.int64)
     return (
         QuestionArrays(
@@ -433,7 +433,7 @@ def make_questions(
             np.zeros(len(firsts) + 1, np.int64),
             np.empty(0, np.int32),
         ),
-        places,
+        positions,
     )
 
 

@@ -405,9 +405,12 @@ def _kept(
 
 def _room(n_keys: int) -> KeyCounts:
     """Return an empty hash table with room for `n_keys`, a power of 2."""
-    places = 2 * n_keys
+    positions = 2 * n_keys
     return KeyCounts(
-        np.full(places, EMPTY, np.int64), np.zeros(places, np.int32), np.empty(n_keys, np.int64), np.zeros(1, np.int64)
+        np.full(positions, EMPTY, np.int64),
+        np.zeros(positions, np.int32),
+        np.empty(n_keys, np.int64),
+        np.zeros(1, np.int64),
     )
 
 

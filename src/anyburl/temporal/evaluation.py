@@ -194,11 +194,11 @@ def split_questions(
 
     A fact that holds for an interval is asked for at its beginning.
     """
-    questions, places, triples = _both_questions(dataset, protocol, rows)
+    questions, positions, triples = _both_questions(dataset, protocol, rows)
     if protocol.filter == "raw":
-        return questions, places
+        return questions, positions
     known = known_at_moments(facts, *triples, static=protocol.filter == "static")
-    return questions._replace(excluded_offsets=known[0], excluded=known[1]), places
+    return questions._replace(excluded_offsets=known[0], excluded=known[1]), positions
 
 
 def _both_questions(
@@ -214,10 +214,10 @@ def _both_questions(
     entities, directed = np.concatenate([subjects, objects]), np.concatenate([relations, relations + n])
     answers, moments = np.concatenate([objects, subjects]), np.concatenate([times, times])
     still = int(np.min(split.times)) if protocol.steps == "multi" else None
-    questions, places = make_questions(entities, directed, moments, answers, still=still)
-    facts_in_order = np.argsort(places)
+    questions, positions = make_questions(entities, directed, moments, answers, still=still)
+    facts_in_order = np.argsort(positions)
     firsts = facts_in_order[questions.answer_offsets[:-1]]
-    return questions, places, (entities[firsts], directed[firsts], moments[firsts])
+    return questions, positions, (entities[firsts], directed[firsts], moments[firsts])
 
 
 def known_at_moments(
@@ -234,11 +234,13 @@ def known_at_moments(
         sorted_keys, answers = sorted_keys[changed], answers[changed]
     else:
         moments = np.unique(facts.times)
-        place = np.searchsorted(moments, times)
-        is_known = moments[np.minimum(place, len(moments) - 1)] == times if len(moments) else np.zeros(len(times), bool)
+        position = np.searchsorted(moments, times)
+        is_known = (
+            moments[np.minimum(position, len(moments) - 1)] == times if len(moments) else np.zeros(len(times), bool)
+        )
         span = facts.n_entities * width
         sorted_keys, answers = np.searchsorted(moments, facts.times) * span + keys, facts.answers  # sorted already
-        keys_of_questions = np.where(is_known, place * span + keys_of_questions, -1)
+        keys_of_questions = np.where(is_known, position * span + keys_of_questions, -1)
     first, last = (
         np.searchsorted(sorted_keys, keys_of_questions),
         np.searchsorted(sorted_keys, keys_of_questions, side="right"),
@@ -303,16 +305,16 @@ def evaluate_temporal(
     started = time.perf_counter()
     n_kept, rivals = candidates if model else 0, {}
     if protocol.negatives is None:
-        questions, places = split_questions(dataset, facts, protocol)
+        questions, positions = split_questions(dataset, facts, protocol)
         parts = list(ranked_parts(answerer, questions, model, n_kept, progress))
     else:
-        questions, places, columns = _both_questions(dataset, protocol)
+        questions, positions, columns = _both_questions(dataset, protocol)
         negatives = protocol.negatives.of_questions(*columns, dataset)
         parts = list(ranked_against(answerer, questions, negatives, model, n_kept, progress))
         mean = round(sum(map(len, negatives)) / len(negatives), 1)
         rivals = {"filter": "negatives", "negatives": mean, "negatives_file": protocol.negatives.name}
     better, equal = (np.concatenate([getattr(part, name) for part in parts]) for name in ("better", "equal"))
-    ranks = Ranks(better + 1, better + equal + 1).at(places)
+    ranks = Ranks(better + 1, better + equal + 1).at(positions)
     took = {"rank": round(time.perf_counter() - started, 3)}
     split = dataset.split(protocol.split)
     chosen, n = ranks.of(protocol.ties), len(split)
@@ -362,7 +364,7 @@ def temporal_ranking_frames(
     split, words = dataset.split(protocol.split), dataset.vocabulary
     for start in range(0, max(len(split), 1), TRIPLES_AT_A_TIME):
         rows = slice(start, start + TRIPLES_AT_A_TIME)
-        questions, places = split_questions(dataset, facts, protocol, rows)
+        questions, positions = split_questions(dataset, facts, protocol, rows)
         most_answers = int(np.diff(questions.answer_offsets).max())
         n_kept = max(top_k + most_answers - 1, candidates if model else 0)
         parts = list(ranked_parts(answerer, questions, model, n_kept))
@@ -375,14 +377,14 @@ def temporal_ranking_frames(
         order = np.argsort(np.where(used, -scores, np.inf), axis=1, kind="stable")
         best, scores = np.take_along_axis(best, order, axis=1), np.take_along_axis(scores, order, axis=1)
         lists = cut_lists(
-            questions.answer_offsets, questions.answers, np.where(used, best, -1), scores, places, top_k,
+            questions.answer_offsets, questions.answers, np.where(used, best, -1), scores, positions, top_k,
             words.entities, leaves_out_others=protocol.filter != "raw",
         )  # fmt: skip
         labels = words.decode_triples(split.triples[rows])
         moments = [dataset.clock.label(int(step)) for step in split.times[rows]]
         labels = labels.with_columns(time=pl.Series(moments, dtype=pl.String))
         direction = pl.Series(["object"] * len(labels) + ["subject"] * len(labels))
-        ranks = Ranks(better + 1, better + equal + 1).at(places).of(protocol.ties)
+        ranks = Ranks(better + 1, better + equal + 1).at(positions).of(protocol.ties)
         frame = pl.concat([labels, labels]).with_columns(direction=direction, rank=pl.Series(ranks), **lists)
         yield frame.select(RANKING_SCHEMA.names())
         if progress:

@@ -168,10 +168,10 @@ class _Witness:
         best: dict[int, float] = {}
         evidence = []
         for key, fact in bodies.items():
-            place = first + int(np.searchsorted(tables.bodies[first:last], key))
-            if place == last or tables.bodies[place] != key:
+            position = first + int(np.searchsorted(tables.bodies[first:last], key))
+            if position == last or tables.bodies[position] != key:
                 continue
-            for rule in range(int(tables.rule_offsets[place]), int(tables.rule_offsets[place + 1])):
+            for rule in range(int(tables.rule_offsets[position]), int(tables.rule_offsets[position + 1])):
                 candidate, confidence = int(tables.constants[rule]), float(tables.confidences[rule])
                 best[candidate] = max(best.get(candidate, 0.0), confidence)
                 if candidate == self.answer:
@@ -218,10 +218,10 @@ class _Witness:
         history, head = self.history, self.head
         shares = [0.0] * N_FADES
         rows = range(int(history.favourite_offsets[head]), int(history.favourite_offsets[head + 1]))
-        place = int(np.searchsorted(history.favourites[rows.start : rows.stop], self.answer)) + rows.start
-        if place == rows.stop or history.favourites[place] != self.answer:
+        position = int(np.searchsorted(history.favourites[rows.start : rows.stop], self.answer)) + rows.start
+        if position == rows.stop or history.favourites[position] != self.answer:
             return shares, []
-        row = _last_before(history.favour_times, history.favour_offsets[place : place + 2], self.before)
+        row = _last_before(history.favour_times, history.favour_offsets[position : position + 2], self.before)
         total = _last_before(history.total_times, history.total_offsets[head : head + 2], self.before)
         if row is None or total is None:
             return shares, []
@@ -284,9 +284,9 @@ def evidence_for(
         else:
             added = weights[0] * one.value / total + weights[3] * one.alone / max(totals.alone, LEAST_ALONE)
         items.append((added, one))
-    for place, (evidence, whole) in enumerate(((constants, constant_total), (hops, hop_total)), 1):
+    for position, (evidence, whole) in enumerate(((constants, constant_total), (hops, hop_total)), 1):
         for number, one in enumerate(evidence):
-            added = weights[place] * one.value / max(whole, LEAST_TOTAL)
+            added = weights[position] * one.value / max(whole, LEAST_TOTAL)
             items.append((added if number == 0 else 0.0, one))
     popular = sum((weights[0] * favour[k] / total + weights[N_FORMS + k]) * shares[k] for k in range(N_FADES))
     if any(shares):
@@ -332,15 +332,15 @@ def explain_fact(
     (part,) = ranked_parts(answerer, ranked, model, max(rules.options.candidates, 1))
     size = int(part.sizes[0])
     order = np.argsort(-part.scores[:size], kind="stable")
-    places = np.flatnonzero(part.kept[:size][order] == answer)
+    positions = np.flatnonzero(part.kept[:size][order] == answer)
     evidence = evidence_for(answerer, rules, question, answer)
     rank = int(part.better[0]) + 1 if evidence else None
-    score = float(part.scores[:size][order][places[0]]) if len(places) else 0.0
+    score = float(part.scores[:size][order][positions[0]]) if len(positions) else 0.0
     reasons = tuple(
         TemporalReason(rules[one.number], added, one.value, tuple(dated(*fact) for fact in one.facts), one.words)
         for added, one in evidence[:top]
     )
-    ahead = [words.entity_label(int(part.kept[place])) for place in order if part.kept[place] != answer]
+    ahead = [words.entity_label(int(part.kept[position])) for position in order if part.kept[position] != answer]
     n_ahead = min(int(part.better[0]), 3)
     return TemporalExplanation(
         fact=dated(entity, head, answer, step),

@@ -208,8 +208,8 @@ def load_temporal_dataset(
                 yield batch
 
         for split in SPLITS:
-            place = _place_in(files.files.get(split) if files.address is None else None, files.source)
-            _code(coder, split, reported(files.batches(split, reading, gathered)), place)
+            location = _where(files.files.get(split) if files.address is None else None, files.source)
+            _code(coder, split, reported(files.batches(split, reading, gathered)), location)
         return coder.finish(reading, files.name, files.source, gathered)
 
 
@@ -240,17 +240,17 @@ def recognise_times(source: str, reading: ReadOptions) -> bool:
     return is_text and bool((Moments.of(pl.Series(names[3:4])).exactness != NO_TIME).all())
 
 
-Place = Callable[[int, str], str]
+Location = Callable[[int, str], str]
 """Returns where a text stands, given the number of its row: data/train.txt:17."""
 
 
-def _place_in(file: Path | None, source: str) -> Place:
-    def place(row: int, text: str) -> str:
+def _where(file: Path | None, source: str) -> Location:
+    def location(row: int, text: str) -> str:
         if file is None or is_parquet(file):
             return f"{file or source}: row {row + 1:,}"
         return f"{file}:{_line_of(file, text)}"
 
-    return place
+    return location
 
 
 def _line_of(file: Path, text: str) -> int:
@@ -275,16 +275,16 @@ class _FactCoder:
         self._time_type = pl.Categorical(pl.Categories.random())
         self._kept = pl.Series([], dtype=self._time_type)  # Polars forgets categories that no Series has
         self._parts: dict[str, list[list[NDArray[Any]]]] = {split: [] for split in SPLITS}
-        self._places: dict[str, Place] = {}
+        self._locations: dict[str, Location] = {}
         self.has_ends = False
 
-    def add(self, split: str, batch: pl.DataFrame, place: Place) -> None:
+    def add(self, split: str, batch: pl.DataFrame, location: Location) -> None:
         """Add facts of a split."""
-        self._places[split] = place
+        self._locations[split] = location
         gap = batch["time"].is_null() | (batch["time"].str.strip_chars() == "")
         if gap.any():
             row = self._n_rows(split) + int(gap.arg_max() or 0)
-            raise DataError(f"{place(row, '')}: expected {EXPECTED}, got an empty one")
+            raise DataError(f"{location(row, '')}: expected {EXPECTED}, got an empty one")
         self.has_ends |= "end" in batch.columns
         texts = [batch["time"], batch["end"] if "end" in batch.columns else pl.Series([""] * batch.height)]
         coded = [text.fill_null("").str.strip_chars().cast(self._time_type).to_physical().to_numpy() for text in texts]
@@ -369,7 +369,7 @@ class _FactCoder:
         for split, columns in codes.items():
             for column in columns[3:]:
                 if (rows := np.flatnonzero(column == code)).size:
-                    return self._places[split](int(rows[0]), text)
+                    return self._locations[split](int(rows[0]), text)
         return text
 
     def _facts(self, columns: list[Any], ids: list[Ids], steps: Steps, split: str, texts: pl.Series) -> TemporalFacts:
@@ -378,15 +378,15 @@ class _FactCoder:
         times, ends = steps[columns[3]], steps[columns[4]]
         if self.has_ends and (early := np.flatnonzero(ends < times)).size:
             begin, end = (texts[int(columns[part][early[0]])] for part in (3, 4))
-            place = self._places[split](int(early[0]), end)
-            raise DataError(f"{place}: expected an end that is not before the begin, got {begin!r} to {end!r}")
+            location = self._locations[split](int(early[0]), end)
+            raise DataError(f"{location}: expected an end that is not before the begin, got {begin!r} to {end!r}")
         triple = [of_code[column] for of_code, column in zip(ids, columns[:3], strict=True)]
         return TemporalFacts.of(triple, times, ends if self.has_ends else None)
 
 
-def _code(coder: _FactCoder, split: str, batches: Iterable[pl.DataFrame], place: Place) -> None:
+def _code(coder: _FactCoder, split: str, batches: Iterable[pl.DataFrame], location: Location) -> None:
     for batch in batches:
-        coder.add(split, batch, place)
+        coder.add(split, batch, location)
 
 
 def split_by_time(facts: TemporalFacts, clock: Clock, reading: ReadOptions) -> list[TemporalFacts]:

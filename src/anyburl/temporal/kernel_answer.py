@@ -110,12 +110,12 @@ def select_best(question: int, n: int, n_kept: int, work: ListedArrays) -> int:
         if size == n_kept and not scores_before(work, candidate, int(work.heap[0])):
             continue
         if size < n_kept:
-            place = size
+            position = size
             size += 1
-            while place > 0 and scores_before(work, int(work.heap[(place - 1) >> 1]), candidate):
-                work.heap[place] = work.heap[(place - 1) >> 1]
-                place = (place - 1) >> 1
-            work.heap[place] = candidate
+            while position > 0 and scores_before(work, int(work.heap[(position - 1) >> 1]), candidate):
+                work.heap[position] = work.heap[(position - 1) >> 1]
+                position = (position - 1) >> 1
+            work.heap[position] = candidate
         else:
             sink(work, candidate, size)
     for end in range(size - 1, 0, -1):  # the worst is at the top: move it to the end
@@ -136,18 +136,18 @@ def scores_before(work: ListedArrays, one: int, other: int) -> bool:
 @part
 def sink(work: ListedArrays, candidate: int, size: int) -> None:
     """Put a candidate in place of the top of the heap, whose top is the worst."""
-    place = 0
+    position = 0
     while True:
-        child = 2 * place + 1
+        child = 2 * position + 1
         if child >= size:
             break
         if child + 1 < size and scores_before(work, int(work.heap[child]), int(work.heap[child + 1])):
             child += 1
         if not scores_before(work, candidate, int(work.heap[child])):
             break
-        work.heap[place] = work.heap[child]
-        place = child
-    work.heap[place] = candidate
+        work.heap[position] = work.heap[child]
+        position = child
+    work.heap[position] = candidate
 
 
 @kernel
@@ -379,18 +379,18 @@ def rank_in_lists(
         for i in range(questions.excluded_offsets[question], questions.excluded_offsets[question + 1]):
             excluded[questions.excluded[i]] = question
         for i in range(questions.answer_offsets[question], questions.answer_offsets[question + 1]):
-            answer, place = questions.answers[i], -1
+            answer, position = questions.answers[i], -1
             for k in range(row, row + size):
                 if kept[k] == answer:
-                    place = k
-            if place < 0:
+                    position = k
+            if position < 0:
                 continue
             n_better, n_equal = 0, 0
             for k in range(row, row + size):
-                if k != place and excluded[kept[k]] != question:
-                    if scores[k] > scores[place]:
+                if k != position and excluded[kept[k]] != question:
+                    if scores[k] > scores[position]:
                         n_better += 1
-                    elif scores[k] == scores[place]:
+                    elif scores[k] == scores[position]:
                         n_equal += 1
             better[i - base], equal[i - base] = n_better, n_equal
 

@@ -218,25 +218,25 @@ def find_key(keys: Ints, key: int) -> int:
     """Return where a key is, or belongs, in a hash table that has room for it."""
     mask = len(keys) - 1
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    place = np.int64((mixed >> np.uint64(20)) & np.uint64(mask))
-    while keys[place] != EMPTY and keys[place] != key:
-        place = (place + 1) & mask
-    return int(place)
+    position = np.int64((mixed >> np.uint64(20)) & np.uint64(mask))
+    while keys[position] != EMPTY and keys[position] != key:
+        position = (position + 1) & mask
+    return int(position)
 
 
 @inlined
 def add_key(table: KeyCounts, key: int) -> bool:
     """Count a key; return whether there was room for it."""
-    place = find_key(table.keys, key)
-    if table.keys[place] == EMPTY:
+    position = find_key(table.keys, key)
+    if table.keys[position] == EMPTY:
         n = int(table.n_used[0])
         if n == len(table.used):
             return False
-        table.keys[place] = key
-        table.counts[place] = 0
-        table.used[n] = place
+        table.keys[position] = key
+        table.counts[position] = 0
+        table.used[n] = position
         table.n_used[0] = n + 1
-    table.counts[place] += 1
+    table.counts[position] += 1
     return True
 
 
@@ -265,9 +265,9 @@ def recent_bodies(
         relation, object = int(history.fact_relations[fact]), int(history.fact_objects[fact])
         for shape in range(N_SHAPES):
             key = body_key(relation if shape < 2 else -1, nothing if shape == 1 else object, nothing)
-            place = find_key(seen, key)
-            if seen[place] == EMPTY:
-                seen[place] = key
+            position = find_key(seen, key)
+            if seen[position] == EMPTY:
+                seen[position] = key
                 bodies[n] = key
                 n += 1
     for i in range(n):  # only then: taking out a key breaks the search for those after it
@@ -280,10 +280,10 @@ def find_marked(seen: Ints, key: int) -> int:
     """Return where a key is, past places that were emptied since it was put there."""
     mask = len(seen) - 1
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    place = np.int64((mixed >> np.uint64(20)) & np.uint64(mask))
-    while seen[place] != key:
-        place = (place + 1) & mask
-    return int(place)
+    position = np.int64((mixed >> np.uint64(20)) & np.uint64(mask))
+    while seen[position] != key:
+        position = (position + 1) & mask
+    return int(position)
 
 
 @kernel
@@ -299,7 +299,7 @@ def count_constants(
     bodies: KeyCounts,
     rules: KeyCounts,
     seen: Ints,
-    found: Ints,
+    recent: Ints,
 ) -> int:
     """Count, over the cases from `first` to before `last`, bodies with constants and the answers behind them.
 
@@ -312,15 +312,15 @@ def count_constants(
         time = int(cases.times[case])
         if not low <= time < high:
             continue
-        n = recent_bodies(history, int(cases.entities[case]), time, time, n_last, oldest, seen, found)
+        n = recent_bodies(history, int(cases.entities[case]), time, time, n_last, oldest, seen, recent)
         begin, end = int(cases.answer_offsets[case]), int(cases.answer_offsets[case + 1])
         room = len(rules.used) - rules.n_used[0]
         if len(bodies.used) - bodies.n_used[0] < n or room < n * (end - begin):
             return case
         for i in range(n):
-            add_key(bodies, found[i])
+            add_key(bodies, recent[i])
             for row in range(begin, end):
-                add_key(rules, found[i] * n_entities + int(cases.answers[row]))
+                add_key(rules, recent[i] * n_entities + int(cases.answers[row]))
     return last
 
 
@@ -450,12 +450,12 @@ def keep_rules(
     """
     n = 0
     for i in range(rules.n_used[0]):
-        place = rules.used[i]
-        right = int(rules.counts[place])
+        position = rules.used[i]
+        right = int(rules.counts[position])
         if right < min_support:
             continue
-        every = int(bodies.counts[find_key(bodies.keys, rules.keys[place] // n_answers)])
+        every = int(bodies.counts[find_key(bodies.keys, rules.keys[position] // n_answers)])
         if right >= min_confidence * (every + smoothing):
-            kept[0, n], kept[1, n], kept[2, n] = rules.keys[place], right, every
+            kept[0, n], kept[1, n], kept[2, n] = rules.keys[position], right, every
             n += 1
     return n

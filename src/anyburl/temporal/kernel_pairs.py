@@ -339,8 +339,8 @@ def count_exposure(history: HistoryArrays, cells: CellArrays, first: int, last: 
                 if youngest > longest:
                     break
                 oldest = longest if k + 1 == N_RECENCY else min(longest, RECENCY[k + 1] - 1)
-                place = relation * N_CELLS + cell_of(cells, youngest, i - start + 1)
-                steps[place] += oldest - youngest + 1
+                cell = relation * N_CELLS + cell_of(cells, youngest, i - start + 1)
+                steps[cell] += oldest - youngest + 1
 
 
 @kernel

@@ -211,12 +211,12 @@ class TemporalReasoner:
         chances = self._chances(part.scores[:size], question)
         words, label = self.dataset.vocabulary, self.dataset.clock.label(self.step_of(at))
         answers = []
-        for rank, place in enumerate(order, 1):
-            entity = int(part.kept[place])
+        for rank, position in enumerate(order, 1):
+            entity = int(part.kept[position])
             name = words.entity_label(entity)
             fact = (name, relation, object, label) if subject is None else (subject, relation, name, label)
-            chance = None if chances is None else float(chances[place])
-            score = float(part.scores[place])
+            chance = None if chances is None else float(chances[position])
+            score = float(part.scores[position])
             answers.append(TemporalAnswer(name, score, rank, cast(Any, fact), entity in known, chance))
         return answers
 

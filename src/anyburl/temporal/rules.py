@@ -198,10 +198,10 @@ class TemporalRules:
             number -= size
         raise InvalidOptionError("number", f"below {len(self)}", number)
 
-    def number_of(self, form: str, place: int) -> int:
+    def number_of(self, form: str, position: int) -> int:
         """Return the number of a rule."""
         before = TEMPORAL_FORMS[: TEMPORAL_FORMS.index(form)]
-        return sum(self.sizes[name] for name in before) + place
+        return sum(self.sizes[name] for name in before) + position
 
     def __getitem__(self, number: int) -> TemporalRule:
         return self.at([whole("number", number, 0, max(len(self) - 1, 0))])[0]
@@ -280,8 +280,8 @@ class TemporalRules:
         n = self.vocabulary.n_relations
         bounds = np.cumsum([0, *self.sizes.values()])
         forms = np.searchsorted(bounds[1:], numbers, side="right")
-        places = numbers - bounds[forms]
-        bodies, constants, answers = self._bodies(forms, places)
+        positions = numbers - bounds[forms]
+        bodies, constants, answers = self._bodies(forms, positions)
         entity = self.vocabulary.entities
         labels = self.vocabulary.relations
         columns = {
@@ -300,22 +300,22 @@ class TemporalRules:
             body=pl.concat_list(*body_labels).list.drop_nulls(),
             forward=pl.concat_list(*body_forward).list.drop_nulls(),
         )
-        lists = self._lists(forms, places, with_cells=with_cells)
+        lists = self._lists(forms, positions, with_cells=with_cells)
         frame = pl.DataFrame({**columns, "body": made["body"], "forward": made["forward"], **lists})
         return frame.select(name for name in SCHEMA if name in frame.columns)
 
-    def _bodies(self, forms: Ints, places: Ints) -> tuple[tuple[Ints, Ints, Ints], Ints, Ints]:
+    def _bodies(self, forms: Ints, positions: Ints) -> tuple[tuple[Ints, Ints, Ints], Ints, Ints]:
         """Return the directed relations of bodies, the constants in them and those in heads, -1 where there is none."""
         one, two, three, constants, answers = np.full((5, len(forms)), -1, np.int64)
         at = [np.flatnonzero(forms == code) for code in range(len(TEMPORAL_FORMS))]
-        one[at[0]] = self.pairs.bodies[places[at[0]]]
+        one[at[0]] = self.pairs.bodies[positions[at[0]]]
         if len(at[1]):
-            body_of = np.searchsorted(self.constants.rule_offsets, places[at[1]], side="right") - 1
+            body_of = np.searchsorted(self.constants.rule_offsets, positions[at[1]], side="right") - 1
             keys, width = self.constants.bodies[body_of], self.vocabulary.n_entities + 1
             one[at[1]] = keys // width - 1
             constants[at[1]] = np.where(keys % width == width - 1, -1, keys % width)
-            answers[at[1]] = self.constants.constants[places[at[1]]]
-        hops = self.hops.bodies[places[at[2]]]
+            answers[at[1]] = self.constants.constants[positions[at[1]]]
+        hops = self.hops.bodies[positions[at[2]]]
         n = self.n_relations
         is_long = hops >= n * n  # see `three_hops_key`
         three[at[2]] = np.where(is_long, hops % n, -1)
@@ -323,7 +323,7 @@ class TemporalRules:
         one[at[2]], two[at[2]] = hops // n, hops % n
         return (one, two, three), constants, answers
 
-    def _lists(self, forms: Ints, places: Ints, *, with_cells: bool) -> dict[str, pl.Series]:
+    def _lists(self, forms: Ints, positions: Ints, *, with_cells: bool) -> dict[str, pl.Series]:
         """Return the columns of lists: curves and, `with_cells`, everything by cell; null for forms without."""
         tables: dict[str, tuple[int, NDArray[Any], Any]] = {"curve": (0, self.pairs.curves, pl.Float32)}
         if with_cells:
@@ -337,7 +337,7 @@ class TemporalRules:
         for name, (code, table, kind) in tables.items():
             rows = np.flatnonzero(forms == code)
             width = table.shape[1]
-            filled = pl.Series(name, table[places[rows]], dtype=pl.Array(kind, width)).cast(pl.List(kind))
+            filled = pl.Series(name, table[positions[rows]], dtype=pl.Array(kind, width)).cast(pl.List(kind))
             indices = np.full(len(forms), -1, np.int64)
             indices[rows] = np.arange(len(rows))
             chosen = pl.Series(indices)
@@ -347,7 +347,7 @@ class TemporalRules:
             if len(popular):
                 cells = lists["cells"].to_list()
                 for row in popular:
-                    cells[row] = self.favour[places[row]].tolist()
+                    cells[row] = self.favour[positions[row]].tolist()
                 lists["cells"] = pl.Series("cells", cells, dtype=pl.List(pl.Float32))
         return lists
 

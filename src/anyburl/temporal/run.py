@@ -141,13 +141,13 @@ def calibration_error(chances: Floats, right: NDArray[np.bool_]) -> tuple[float,
 def scored_candidates(reasoner: Any, split: str) -> tuple[Floats, NDArray[np.bool_], NDArray[np.int64]]:
     """Return what scores say of the best candidates of all questions of a split, which are right, and their places."""
     questions, _ = split_questions(reasoner.dataset, reasoner.facts, EvaluationProtocol(split, filter="raw"))
-    scores, right, places = [], [], []
+    scores, right, positions = [], [], []
     for part in ranked_parts(reasoner.answerer, questions, reasoner.model, reasoner.rules.options.candidates):
         used = part.rows()
         scores.append(spread_scores(reasoner.aggregation, part.scores[used], part.sizes))
         right.append(is_answer(questions, part.start + used // part.n_kept, part.kept[used]))
-        places.append(used % part.n_kept)
-    return np.concatenate(scores), np.concatenate(right), np.concatenate(places)
+        positions.append(used % part.n_kept)
+    return np.concatenate(scores), np.concatenate(right), np.concatenate(positions)
 
 
 def calibrate_temporal(
@@ -177,8 +177,8 @@ def calibrate_temporal(
     say("learning without the facts to be calibrated on")
     reasoner = make(without)
     say("calibrating")
-    chances, right, places = scored_candidates(reasoner, "test")
-    half = np.cumsum(places == 0) % 2 == 0
+    chances, right, positions = scored_candidates(reasoner, "test")
+    half = np.cumsum(positions == 0) % 2 == 0
     trial = fit_calibration(aggregation, chances[half], right[half])
     tried = trial.shares[np.searchsorted(trial.edges, chances[~half], "right")]
     error, bins = calibration_error(tried, right[~half])
@@ -310,15 +310,15 @@ class _Rows:
         self.frame, self.vocabulary = frame, vocabulary
         self.n = n = vocabulary.n_relations
         self.heads = vocabulary.encode_relations(frame["head"]) + n * (frame["asks"] == "subject").to_numpy()
-        self.bodies = [self._directed(place) for place in range(3)]
+        self.bodies = [self._directed(position) for position in range(3)]
         forms = frame["form"].to_numpy()
         self.at = {form: np.flatnonzero(forms == form) for form in TEMPORAL_FORMS}
         self.counts = np.stack([frame["right"].to_numpy(), frame["cases"].to_numpy()]).astype(np.int64)
         self.confidences = frame["confidence"].to_numpy().astype(np.float32)
 
-    def _directed(self, place: int) -> Ints:
+    def _directed(self, position: int) -> Ints:
         """Return the directed relations at a place of bodies, -1 where there is none."""
-        labels, forward = (self.frame[name].list.get(place, null_on_oob=True) for name in ("body", "forward"))
+        labels, forward = (self.frame[name].list.get(position, null_on_oob=True) for name in ("body", "forward"))
         ids = self.vocabulary.encode_relations(labels.fill_null("")).astype(np.int64)
         backward = ~forward.fill_null(True).to_numpy()
         return np.where(labels.is_null().to_numpy(), -1, ids + self.n * backward)

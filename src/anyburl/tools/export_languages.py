@@ -258,7 +258,7 @@ class PrologWriter(ClauseWriter):
             "Number1 {operator} {bound}", "Value @{operator} '{bound}'", "Value = {bound}", other
         )
         texts = [one.replace(" = ", " =:= " if is_number else " == ").replace(" @= ", " == ") for one in texts]
-        read = [f"atom_number({value}, Number{place})" for place, value in enumerate(clause.values, 1)]
+        read = [f"atom_number({value}, Number{position})" for position, value in enumerate(clause.values, 1)]
         return [*read, *texts] if is_number else texts
 
     def quoted(self, label: str) -> str:

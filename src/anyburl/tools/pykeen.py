@@ -19,7 +19,7 @@ from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.graph.build import neighbours
 from anyburl.ranking.arrays import FiringArrays, empty_candidates
 from anyburl.ranking.kernel_order import order_candidates
-from anyburl.ranking.options import RankKeywords, RankOptions, parse_aggregation
+from anyburl.ranking.options import FIXED_AGGREGATIONS, RankKeywords, RankOptions, parse_aggregation
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.shortcuts import evaluate
@@ -258,7 +258,7 @@ def evaluate_with_pykeen(
     chosen = choose_options(RankOptions, options, keywords)
     if parse_aggregation(chosen.aggregation).needs_model:
         raise OptionError(
-            f"evaluate_with_pykeen takes max, noisy-or or noisy-or-top:H, got aggregation {chosen.aggregation}"
+            f"evaluate_with_pykeen takes one of {FIXED_AGGREGATIONS}, got aggregation {chosen.aggregation}"
         )
     if evaluator is not None and evaluator.requires_positive_mask:
         kind = type(evaluator).__name__  # it would compare scores of different queries

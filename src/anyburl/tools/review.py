@@ -127,7 +127,7 @@ def write_reviews(reviews: Sequence[Review], path: Path) -> None:
 
 def _statement(fact: Fact) -> str:
     """Return a line of N-Triples, which is Turtle, too."""
-    terms = (rdf_term(label, is_object=place == "object") for place, label in zip(COLUMNS, fact, strict=True))
+    terms = (rdf_term(label, is_object=position == "object") for position, label in zip(COLUMNS, fact, strict=True))
     return f"{' '.join(terms)} .\n"
 
 
@@ -190,8 +190,8 @@ class ReviewLog:
 
     def counts(self, relation: str | None = None) -> dict[str, int]:
         """Return how many facts, of one relation or of all, are accepted and rejected."""
-        found = Counter(review.verdict for triple, review in self.standing().items() if relation in (None, triple[1]))
-        return {verdict: found[verdict] for verdict in ("accepted", "rejected")}
+        counts = Counter(review.verdict for triple, review in self.standing().items() if relation in (None, triple[1]))
+        return {verdict: counts[verdict] for verdict in ("accepted", "rejected")}
 
     def precision(self, relation: str | None = None) -> float | None:
         """Return the share of judged facts that were accepted; None if none was judged."""
@@ -338,13 +338,13 @@ def review_queue(
     checking.whole("top", top, 1, checking.MOST_KEPT)
     if not 0 <= min_score <= 1:
         raise InvalidOptionError("min_score", "from 0 to 1", min_score)
-    wanted = None if relation is None else reasoner.vocabulary.relation_id(relation)
+    relation_id = None if relation is None else reasoner.vocabulary.relation_id(relation)
     search = _Search(reasoner, log, top, min_score, time.monotonic() + seconds)
     best, is_complete = FactColumns.empty(), False
     lowest = min_score if reasoner.calibration is None else 0.0
     levels = LEVELS if relation is None else FEW_LEVELS
     for level in [*(level for level in levels if level > lowest), lowest]:
-        best, is_complete = search.above(level, wanted)
+        best, is_complete = search.above(level, relation_id)
         if not is_complete or (len(best) == top and surest(best, likely(reasoner.calibration, best)).min() >= level):
             break
     return ReviewQueue(_facts(reasoner, best), is_complete)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from fastapi import Depends, Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
+from anyburl.ranking.options import FIXED_AGGREGATIONS
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import KINDS, RuleType
@@ -34,7 +35,7 @@ Page = Annotated[int, Query(ge=1, le=LIMITS.deepest_row, description="counted fr
 Top = Annotated[int, Query(ge=1, le=LIMITS.largest_page)]
 Offset = Annotated[int, Query(ge=0, le=LIMITS.deepest_row)]
 Aggregation = Annotated[
-    Annotated[str, Field(max_length=40)] | None, Blank, Query(description="max, noisy-or or noisy-or-top:H")
+    Annotated[str, Field(max_length=40)] | None, Blank, Query(description=f"one of {FIXED_AGGREGATIONS}")
 ]
 Smoothing = Annotated[Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] | None, Blank, Query()]
 Known = Annotated[bool, Query(description="whether answers that train states are among the answers")]

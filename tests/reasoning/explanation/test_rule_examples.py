@@ -38,6 +38,7 @@ def test_predictions_are_right_wrong_or_new(body: str) -> None:
     assert (right.triple, right.known) == (("p0", "speaks", "dutch"), ("train",))
     (wrong,) = found.counter_examples
     assert (wrong.triple, wrong.known, wrong.instead) == (("p1", "speaks", "dutch"), (), ("frisian",))
+    assert wrong.replaced == "dutch"
     assert {(e.triple[0], e.known) for e in found.new_predictions} == {("p2", ()), ("p3", ("valid",))}
     assert found.is_complete
     for example in (right, wrong, *found.new_predictions):

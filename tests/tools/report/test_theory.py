@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ import pytest
 import anyburl
 from anyburl import Dataset, RuleError, RuleSet
 from anyburl.data.names import Names
+from anyburl.graph.stored import graph_of
 from anyburl.tools.options import ReportOptions
 from anyburl.tools.report.files import theory_markdown
 from anyburl.tools.report.page import theory_html
 from anyburl.tools.report.record import Theory, law_lines, opening_text
-from anyburl.tools.report.theory import make_theory
+from anyburl.tools.report.theory import added_values, commonness, make_theory
 from anyburl.tools.report.words import Wording, chance, find_idea, is_noun, plain_text, unique_names
 
 
@@ -151,9 +153,9 @@ def test_where_things_have_several_values_what_is_not_stated_is_not_called_an_ex
     lines = [law_lines(law, relation, theory.wording)[-1] for relation in (spoken, several)]
     one, more = ((title, plain_text(cases[0])) for title, cases in lines)
     assert one[0] == "1 exception"
-    assert one[1].endswith("would follow; the graph states <b>Frisian</b> instead")
+    assert one[1].endswith("would follow; the graph states <b>Frisian</b> instead of Dutch")
     assert more[0] == "1 case not stated: exceptions or gaps"
-    assert more[1].endswith("would follow, but is not stated; <b>Frisian</b> is")
+    assert more[1].endswith("would follow, but is not stated; the graph has <b>Frisian</b> in place of Dutch")
 
 
 def test_pages_and_markdown_tell_the_same_without_decimals(theory: Theory) -> None:
@@ -203,3 +205,26 @@ def test_held_out_facts_are_facts_of_the_graph() -> None:
     (section,) = make_theory(rules, data, ReportOptions(laws=1)).relations
     assert (section.n_facts, section.laws[0].support, section.explained) == (20, 20, 20)
     assert np.isclose(section.laws[0].share, 1)
+
+
+def test_a_law_that_only_says_what_is_commonest_adds_nothing(tmp_path: Path) -> None:
+    countries = ["US" if n % 10 < 7 else f"c{n % 10}" for n in range(100)]
+    facts = [(f"p{n}", "nationality", country) for n, country in enumerate(countries)]
+    facts += [(f"p{n}", "born_in", f"town{n % 10}") for n in range(100)]
+    facts += [(f"town{n}", "in", countries[n]) for n in range(10)]
+    table = Dataset.from_triples(facts).train
+    path = tmp_path / "rules.txt"
+    path.write_text(
+        "1\t1\t1.0\tnationality(X,Y) <= born_in(X,A), in(A,Y)\n1\t1\t1.0\tnationality(X,US) <= born_in(X,A)\n"
+    )
+    rules = anyburl.rescore(RuleSet.load(path), table)
+    labels = table.to_polars().rows()
+    graph, facts = graph_of(table), table.triples[[relation == "nationality" for _, relation, _ in labels]]
+    common = np.array([countries.count(object) / 100 for _, relation, object in labels if relation == "nationality"])
+    assert commonness(graph, facts) == pytest.approx(common)
+    values, sure = added_values(rules, graph, facts, np.ones((2, 100), np.bool_)), rules.confidence(5)
+    assert sure[1] < 0.7 < sure[0]
+    assert not values[1].any()
+    assert values[0] == pytest.approx(0.85 * (sure[0] - common))
+    is_us = common == 0.7
+    assert not added_values(rules, graph, facts, np.array([is_us, is_us]))[0, ~is_us].any()

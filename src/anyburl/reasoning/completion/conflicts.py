@@ -118,15 +118,20 @@ def find_properties(triples: Triples, n_entities: int, n_relations: int) -> Prop
     n_both_ways = count(_both_ways(triples, n_relations))
     is_reversed = np.isin(fact_keys(triples[:, ::-1], n_entities, n_relations), keys) & (subjects != objects)
     can_be = n_both_ways >= FEWEST
-    one_object = enough & (askers(subjects) >= MOST * n_facts)
+    one_object = mostly_one(askers(subjects), n_facts)
     return Properties(
         one_object=one_object,
-        one_subject=enough & (askers(objects) >= MOST * n_facts),
+        one_subject=mostly_one(askers(objects), n_facts),
         asymmetric=can_be & (count(is_reversed) <= REVERSED * n_both_ways),
         irreflexive=can_be & (count(subjects == objects) <= (1 - MOST) * n_both_ways),
         obligatory=_obligatory(subjects, relations, n_relations),
         disjoint=_disjoint(subjects, relations, objects, enough & ~one_object, n_entities),
     )
+
+
+def mostly_one(n_questions: Ints, n_facts: Ints) -> Bools:
+    """Return which relations have one answer to nearly every question, given how many questions and facts each has."""
+    return np.asarray((n_facts >= FEWEST) & (n_questions >= MOST * n_facts), np.bool_)
 
 
 def _both_ways(triples: Triples, n_relations: int) -> Bools:

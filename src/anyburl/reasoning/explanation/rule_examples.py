@@ -121,13 +121,14 @@ AT_A_TIME = 64
 class Example:
     """A prediction of a rule, the splits that state it, and the facts of one grounding.
 
-    `instead` are entities that train states in place of the predicted one, up to three of them.
+    `instead` are entities that train states in place of the predicted one, `replaced`; up to three of them.
     """
 
     triple: Fact
     known: tuple[str, ...]
     facts: Grounding
     instead: tuple[str, ...] = ()
+    replaced: str = ""
 
 
 @dataclass(frozen=True)
@@ -298,11 +299,13 @@ class _Examiner:
         labels = self._ranker.vocabulary
         subject, relation, object = prediction.triple
         bits = int(held_by(self._dataset, np.array([prediction.triple], np.int32))[0])
+        replaced = object if self._judged_by_subject else subject
         return Example(
             labels.triple_labels(subject, relation, object),
             split_names(bits),
             grounding(self.rule, prediction.walk, labels),
             tuple(labels.entity_label(other) for other in others),
+            labels.entity_label(replaced) if others else "",
         )
 
 

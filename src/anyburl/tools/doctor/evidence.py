@@ -33,6 +33,7 @@ from anyburl.ranking.arrays import QueryArrays, offsets_of
 from anyburl.ranking.index import to_confidences
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
+from anyburl.reasoning.completion.conflicts import mostly_one
 from anyburl.reasoning.explanation.kernel import CheckedRules, empty_search, find_support
 from anyburl.rules.columns import confidence
 from anyburl.rules.ruleset import RuleSet
@@ -199,8 +200,6 @@ def _rising(values: Floats, weights: Floats) -> Floats:
     return np.repeat(np.array(means), sizes)
 
 
-FUNCTIONAL = 0.95  # the share of questions with one answer
-FEWEST_QUESTIONS = 20
 WORDS = {False: ("subject", "object"), True: ("object", "subject")}
 
 
@@ -210,15 +209,14 @@ class Functional:
 
     back: bool
     n_questions: NDArray[np.int64]  # relation -> how many different ones
+    n_facts: NDArray[np.int64]  # relation -> how many answers they have together
     n_single: NDArray[np.int64]  # of these, how many have one answer
     n_answers: NDArray[np.int64]  # row of train -> how many answers its question has
 
     @property
     def relations(self) -> NDArray[np.bool_]:
-        """Which relations are functional, or nearly so."""
-        enough = self.n_questions >= FEWEST_QUESTIONS
-        is_functional: NDArray[np.bool_] = enough & (self.n_single >= FUNCTIONAL * self.n_questions)
-        return is_functional
+        """Which relations are functional, or nearly so; completion takes the same for relations with one object."""
+        return mostly_one(self.n_questions, self.n_facts)
 
     def breaking(self, relations: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which facts break a functional relation; `relations` are those of the rows of train."""
@@ -234,7 +232,8 @@ def find_functional(facts: DatasetFacts, *, back: bool) -> Functional:
     relations = questions % facts.n_relations
     n_questions = np.bincount(relations, minlength=facts.n_relations)
     n_single = np.bincount(relations[counts == 1], minlength=facts.n_relations)
-    return Functional(back, n_questions, n_single, counts[places])
+    n_facts = np.bincount(facts.train[:, 1], minlength=facts.n_relations)
+    return Functional(back, n_questions, n_facts, n_single, counts[places])
 
 
 def check_functional(facts: DatasetFacts, both: list[Functional], top: int) -> list[Finding]:

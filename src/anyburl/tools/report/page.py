@@ -125,7 +125,7 @@ def _heights(order: Sequence[str], columns: dict[str, int]) -> dict[str, float]:
     heights: dict[str, float] = {}
     for column in set(columns.values()):
         stacked = [one for one in order if columns[one] == column]
-        heights |= {one: place - (len(stacked) - 1) / 2 for place, one in enumerate(stacked)}
+        heights |= {one: position - (len(stacked) - 1) / 2 for position, one in enumerate(stacked)}
     return heights
 
 
@@ -241,23 +241,26 @@ def _picture(theory: Theory) -> str:
     drawn = {link.idea for link in choose_links(theory.links)}
     ideas = "; ".join(f"<b>{escape(idea.name)}</b>: {escape(idea.meaning)}" for idea in IDEAS if idea in drawn)
     return (
-        '<section><h2>Which relations follow from which</h2><p class="dim">An arrow leads from a relation to one that '
-        "it helps to tell, by the idea beside it. Those that explain most facts are drawn, the strongest in colour.</p>"
+        '<section><h2>Which relations follow from which</h2><p class="dim">An arrow leads from a relation to '
+        "one that follows from it; the word beside it says how. The arrows that explain most facts are drawn, the "
+        "strongest in colour.</p>"
         f'<figure>{to_svg(drawing)}</figure><p class="small">{ideas}.</p></section>\n'
     )
 
 
 def _glance(theory: Theory, address: Address | None) -> str:
-    rows = "".join(_glance_row(theory, place, relation, address) for place, relation in enumerate(theory.relations))
+    rows = "".join(
+        _glance_row(theory, position, relation, address) for position, relation in enumerate(theory.relations)
+    )
     return (
         "<section><h2>All relations at a glance</h2><table><thead><tr><th>relation</th><th>facts</th>"
         f"<th>explained by laws</th><th>its main law</th></tr></thead><tbody>{rows}</tbody></table></section>\n"
     )
 
 
-def _glance_row(theory: Theory, place: int, relation: RelationTheory, address: Address | None) -> str:
+def _glance_row(theory: Theory, position: int, relation: RelationTheory, address: Address | None) -> str:
     name = escape(theory.wording.relation(relation.label))
-    target = f"#{anchor(place)}" if place < theory.n_sections else address and address(relation.label)
+    target = f"#{anchor(position)}" if position < theory.n_sections else address and address(relation.label)
     shown = f'<a href="{escape(target)}">{name}</a>' if target else name
     law = glance_law(relation)
     main_law = f"{marked(law.words)} {_chance(law)}" if law else '<span class="dim">no law found</span>'
@@ -267,17 +270,17 @@ def _glance_row(theory: Theory, place: int, relation: RelationTheory, address: A
     )
 
 
-def anchor(place: int) -> str:
+def anchor(position: int) -> str:
     """Return the name of a section within the page."""
-    return f"relation-{place + 1}"
+    return f"relation-{position + 1}"
 
 
 def _section(relation: RelationTheory, theory: Theory, address: Address | None) -> str:
-    place, name = theory.relations.index(relation), escape(theory.wording.relation(relation.label))
+    position, name = theory.relations.index(relation), escape(theory.wording.relation(relation.label))
     values = values_words(relation, theory.wording)
     groups = "".join(_group(idea, laws, relation, theory) for idea, laws in relation.ideas)
     return (
-        f'<section id="{anchor(place)}"><h2 title="{escape(relation.label)}">{name}</h2>'
+        f'<section id="{anchor(position)}"><h2 title="{escape(relation.label)}">{name}</h2>'
         f"<p>{escape(size_text(relation))} {marked(values)}</p>"
         f'<p class="dim">For example: {"; ".join(marked(theory.wording.fact(fact)) for fact in relation.facts)}.</p>'
         f"<p>{_bar(relation)}{escape(remark_on(relation))}</p>{groups}{_unexplained(relation, theory)}"

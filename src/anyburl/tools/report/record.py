@@ -13,12 +13,13 @@ from anyburl.tools.report.words import IDEAS, Idea, Word, Wording, Words, chance
 
 @dataclass(frozen=True)
 class Case:
-    """A prediction of a law, the facts that lead to it, and what is stated in its place."""
+    """A prediction of a law, the facts that lead to it, and what is stated `instead` of one of its ends, `replaced`."""
 
     triple: Fact
     facts: Grounding
     known: tuple[str, ...] = ()
     instead: tuple[str, ...] = ()
+    replaced: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the case as plain values."""
@@ -26,7 +27,7 @@ class Case:
         return (
             values
             | ({"known": list(self.known)} if self.known else {})
-            | ({"instead": list(self.instead)} if self.instead else {})
+            | ({"instead": list(self.instead), "replaced": self.replaced} if self.instead else {})
         )
 
 
@@ -102,7 +103,7 @@ class RelationTheory:
     @property
     def ideas(self) -> list[tuple[Idea, list[Law]]]:
         """The laws by idea, the idea that explains most first."""
-        order = {idea: place for place, idea in enumerate(IDEAS)}
+        order = {idea: position for position, idea in enumerate(IDEAS)}
         groups = groupby(sorted(self.laws, key=lambda law: order[law.idea]), key=lambda law: law.idea)
         listed = [(idea, sorted(laws, key=lambda law: -law.explains)) for idea, laws in groups]
         return sorted(listed, key=lambda group: -max(law.explains for law in group[1]))
@@ -233,8 +234,9 @@ def _different(laws: list[Law], top: int) -> list[Law]:
 
 
 HOW_TO_READ = (
-    "How to read the chances: “9 of 10” means that of ten cases in which the condition holds, the graph states the "
-    "conclusion in nine. The tenth is an exception, or a fact that the graph does not know."
+    "How to read the chances: “9 of 10” behind a law means that of ten cases in which the condition holds, the graph "
+    "states the conclusion in nine. The tenth is an exception, or a fact that the graph does not know. How much laws "
+    "explain is another share: of the facts of a relation, how many follow from its laws, all taken together."
 )
 N_RELATIONS, N_SURE, N_DOUBTFUL, N_OPEN = 6, 5, 3, 3
 ONE_VALUE = 1.05  # values of each thing, at most
@@ -297,8 +299,8 @@ def _relation_line(relation: RelationTheory, wording: Wording) -> Line:
 
 def _things_line(theory: Theory) -> list[Line]:
     parts: list[Word] = []
-    for place, label in enumerate(theory.things):
-        parts += [Word(", " if place else "Mentioned most: "), Word(theory.wording.entity(label), "entity")]
+    for position, label in enumerate(theory.things):
+        parts += [Word(", " if position else "Mentioned most: "), Word(theory.wording.entity(label), "entity")]
     return [Line((*parts, Word(".")))] if parts else []
 
 
@@ -332,8 +334,8 @@ def values_words(relation: RelationTheory, wording: Wording) -> Words:
     if not relation.values:
         return ()
     parts: list[Word] = [Word("The commonest: ")]
-    for place, (label, n) in enumerate(relation.values):
-        parts += [Word(", ")] * (place > 0)
+    for position, (label, n) in enumerate(relation.values):
+        parts += [Word(", ")] * (position > 0)
         parts += [Word(wording.entity(label), "entity"), Word(f" ({chance(n, relation.n_facts)})")]
     return *parts, Word(".")
 
@@ -354,22 +356,23 @@ def glance_law(relation: RelationTheory) -> Law | None:
 def case_words(case: Case, wording: Wording) -> Words:
     """Return a prediction with the facts that it follows from."""
     parts = [*wording.fact(case.triple)]
-    for place, fact in enumerate(case.facts):
-        parts += [Word(" and " if place else ", since "), *wording.fact(fact)]
+    for position, fact in enumerate(case.facts):
+        parts += [Word(" and " if position else ", since "), *wording.fact(fact)]
     return tuple(parts)
 
 
 def exception_words(case: Case, relation: RelationTheory, wording: Wording) -> Words:
     """Return a prediction that fails, and what is stated in its place; where things have several values, beside it."""
-    others = [Word(wording.entity(label), "entity") for label in case.instead]
     listed: list[Word] = []
-    for place, other in enumerate(others):
-        listed += [Word(" and " if place == len(others) - 1 else ", ")] * (place > 0)
-        listed.append(other)
+    for position, label in enumerate(case.instead):
+        listed += [Word(" and " if position == len(case.instead) - 1 else ", ")] * (position > 0)
+        listed.append(Word(wording.entity(label), "entity"))
+    replaced = Word(wording.entity(case.replaced), "entity")
     if relation.has_one_value:
-        return *wording.fact(case.triple), Word(" would follow; the graph states "), *listed, Word(" instead")
-    are = " is" if len(others) == 1 else " are"
-    return *wording.fact(case.triple), Word(" would follow, but is not stated; "), *listed, Word(are)
+        between, end = Word(" would follow; the graph states "), (Word(" instead of "), replaced)
+    else:
+        between, end = Word(" would follow, but is not stated; the graph has "), (Word(" in place of "), replaced)
+    return *wording.fact(case.triple), between, *listed, *end
 
 
 def unknown_words(case: Case, wording: Wording) -> Words:
