@@ -26,15 +26,18 @@ from anyburl.ranking.arrays import (
 from anyburl.ranking.kernel_fire import fire_long_rules
 from anyburl.ranking.kernel_order import (
     best_rule,
+    chain_marked,
     count_firing_rules,
     keep_best,
     keep_undecided,
     link_firings,
     list_undecided,
     mark_best,
+    mark_for_chain,
+    needs_chains,
+    order_firings,
     order_targets,
     place_rivals,
-    set_keys,
     tell_evidence,
 )
 from anyburl.ranking.kernel_short import fire_short, link_undecided
@@ -177,10 +180,21 @@ def start_ranks(queries: QueryArrays, question: QueryState, space: Workspace, ou
 
 
 @merged
-def list_best(q: int, n: int, ties: bool, space: Workspace, groups: NDArray[np.uint8], out: AnswerArrays) -> None:
-    """Write the best of `n` candidates, as many as there is room for, and what speaks for them."""
+def chain_shown(
+    queries: QueryArrays, q: int, space: Workspace, groups: NDArray[np.uint8], n: int, out: AnswerArrays
+) -> None:
+    """Chain the firings of what is told more of than its key: the targets and the best candidates."""
+    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+        mark_for_chain(space.candidates, int(np.int64(queries.targets[i])))
+    for i in range(out.n_best[q]):
+        mark_for_chain(space.candidates, int(np.int64(out.best[q, i])))
+    chain_marked(space.candidates, space.firings, n, groups)
+
+
+@merged
+def list_best(q: int, space: Workspace, groups: NDArray[np.uint8], out: AnswerArrays) -> None:
+    """Write what speaks for the best candidates."""
     candidates, firings, best = space.candidates, space.firings, out.best[q]
-    out.n_best[q] = keep_best(candidates, firings, n, ties, len(best), best)
     for i in range(out.n_best[q]):
         entity = int(best[i])
         out.best_keys[q, i] = candidates.keys[entity]
@@ -255,10 +269,14 @@ def answer(
         if protocol.only_fires:
             return last, n
         needed = floor if prune == BY_TARGETS else -1
-        n_candidates = link_firings(candidates, firings, n, next_query(candidates), needed)
-        set_keys(candidates, firings, n_candidates, protocol.n_counted)
+        chained, now = needs_chains(protocol.n_counted, ties), next_query(candidates)
+        n_candidates = order_firings(candidates, firings, n, now, protocol.n_counted, ties, needed)
         out.n_candidates[q] = n_candidates if floor < 0 else -1
         out.n_firings[q] = n if floor < 0 else -1
+        if not chained:
+            if protocol.top_k > 0:
+                out.n_best[q] = keep_best(candidates, firings, n_candidates, ties, protocol.top_k, out.best[q])
+            chain_shown(queries, q, space, groups, n, out)
         start_ranks(queries, question, space, out)
         while True:
             n_open = 0
@@ -286,5 +304,7 @@ def answer(
                 return q, n
             n_candidates = link_firings(candidates, firings, n, next_query(candidates), floor)
         if protocol.top_k > 0:
-            list_best(q, n_candidates, ties, space, groups, out)
+            if chained:
+                out.n_best[q] = keep_best(candidates, firings, n_candidates, ties, protocol.top_k, out.best[q])
+            list_best(q, space, groups, out)
     return last, 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.base.jit import inlined, kernel, part
+from anyburl.base.jit import inlined, kernel, part, prefetch
 from anyburl.ranking.arrays import CandidateArrays, FiringArrays, QueryArrays
 
 ALL_COUNT = 2**31 - 1  # more rules than can predict one candidate
@@ -100,26 +100,6 @@ def list_scores(candidates: CandidateArrays, firings: FiringArrays, entity: int)
 
 
 @inlined
-def add_best(candidates: CandidateArrays, firings: FiringArrays, entity: int, n_best: int) -> int:
-    """Return the sum of the `n_best` highest scores, which are few: each score finds its position from the end."""
-    best, start = firings.lists, int(candidates.list_end[0])
-    n = 0
-    i = int(candidates.firsts[entity])
-    while i >= 0:
-        score = firings.scores[i]
-        i = int(firings.following[i])
-        if n == n_best and score <= best[start + n - 1]:
-            continue
-        position = min(n, n_best - 1)
-        while position > 0 and best[start + position - 1] < score:
-            best[start + position] = best[start + position - 1]
-            position -= 1
-        best[start + position] = score
-        n = min(n + 1, n_best)
-    return add_up(best, start, n)
-
-
-@inlined
 def add_up(scores: NDArray[np.int64], start: int, n: int) -> int:
     """Return the sum of some scores, up to the most there can be."""
     total = 0
@@ -155,23 +135,118 @@ def count_firing_rules(candidates: CandidateArrays, firings: FiringArrays, entit
 
 @part
 def set_keys(candidates: CandidateArrays, firings: FiringArrays, n_candidates: int, n_counted: int) -> None:
-    """Give each candidate the sum of its `n_counted` highest scores; of one, the key stands."""
+    """Give each candidate with a chain the sum of its `n_counted` highest scores; of one, the key stands."""
     if n_counted == 1:
         return
     for c in range(n_candidates):
         entity = int(candidates.listed[c])
-        if n_counted >= ALL_COUNT:
-            total = 0
-            i = int(candidates.firsts[entity])
-            while i >= 0:
-                total = min(total + int(firings.scores[i]), MOST_EVIDENCE)
-                i = int(firings.following[i])
-        elif n_counted <= FEW:
-            total = add_best(candidates, firings, entity, n_counted)
+        start = list_scores(candidates, firings, entity)
+        candidates.keys[entity] = add_up(firings.lists, start, min(int(candidates.list_sizes[entity]), n_counted))
+
+
+@inlined
+def needs_chains(n_counted: int, breaks_ties: bool) -> bool:
+    """Whether candidates are put in order by their lists of scores, or by many of their scores but not by all."""
+    return breaks_ties or n_counted == 1 or FEW < n_counted < ALL_COUNT
+
+
+@part
+def sum_firings(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int, n_counted: int) -> int:
+    """List the candidates of the first `n` firings, with the sum of their `n_counted` highest scores, which are few or
+    all, as keys; return how many candidates there are.
+
+    Firings are read one after the other: a chain leads all over them, which takes twice as long.
+    """
+    n_candidates, add_all = 0, n_counted >= ALL_COUNT
+    for i in range(n):
+        entity = firings.candidates[i]
+        if candidates.stamps[entity] != query:
+            candidates.stamps[entity] = query
+            candidates.keys[entity] = 0
+            candidates.list_sizes[entity] = 0
+            candidates.listed[n_candidates] = entity
+            n_candidates += 1
+        if add_all:
+            candidates.keys[entity] = min(candidates.keys[entity] + firings.scores[i], MOST_EVIDENCE)
         else:
-            start = list_scores(candidates, firings, entity)
-            total = add_up(firings.lists, start, min(int(candidates.list_sizes[entity]), n_counted))
-        candidates.keys[entity] = total
+            candidates.list_sizes[entity] += 1
+    candidates.list_end[0] = 0
+    if not add_all:
+        sum_highest(candidates, firings, n, n_candidates, n_counted)
+    return n_candidates
+
+
+@inlined
+def sum_highest(candidates: CandidateArrays, firings: FiringArrays, n: int, n_candidates: int, n_counted: int) -> None:
+    """Give each candidate, of which `list_sizes` holds the number of firings, the sum of its highest scores as key.
+
+    They are kept in order in `firings.lists`; until the sum is known, the key is the lowest of as many as count.
+    """
+    kept, end = firings.lists, 0
+    for c in range(n_candidates):
+        entity = int(candidates.listed[c])
+        candidates.list_starts[entity] = end
+        end += min(int(candidates.list_sizes[entity]), n_counted)
+        candidates.list_sizes[entity] = 0
+        candidates.keys[entity] = -1
+    for i in range(n):
+        entity, score = int(firings.candidates[i]), int(firings.scores[i])
+        if score <= candidates.keys[entity]:
+            continue
+        start, size = int(candidates.list_starts[entity]), int(candidates.list_sizes[entity])
+        place = start + min(size, n_counted - 1)
+        while place > start and kept[place - 1] < score:
+            kept[place] = kept[place - 1]
+            place -= 1
+        kept[place] = score
+        if size < n_counted:
+            candidates.list_sizes[entity] = size + 1
+        if size >= n_counted - 1:
+            candidates.keys[entity] = kept[start + n_counted - 1]
+    for c in range(n_candidates):
+        entity = int(candidates.listed[c])
+        candidates.keys[entity] = add_up(kept, int(candidates.list_starts[entity]), int(candidates.list_sizes[entity]))
+    candidates.list_end[0] = end
+
+
+@part
+def order_firings(
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n: int,
+    query: int,
+    n_counted: int,
+    breaks_ties: bool,
+    least: int,
+) -> int:
+    """List the candidates that the first `n` firings with a score of `least` or more predict, with their keys and, if
+    they are compared by that, chains of their firings; return how many there are.
+    """
+    if not needs_chains(n_counted, breaks_ties):
+        return sum_firings(candidates, firings, n, query, n_counted)
+    n_candidates = link_firings(candidates, firings, n, query, least)
+    set_keys(candidates, firings, n_candidates, n_counted)
+    return n_candidates
+
+
+@inlined
+def mark_for_chain(candidates: CandidateArrays, entity: int) -> None:
+    """Mark a candidate, so that its firings are chained."""
+    candidates.tied[entity] = candidates.clock[0]
+    candidates.firsts[entity] = -1
+
+
+@part
+def chain_marked(candidates: CandidateArrays, firings: FiringArrays, n: int, groups: NDArray[np.uint8]) -> None:
+    """Chain the firings of the marked candidates, of the first `n`; prefetch the groups of their rules."""
+    mark = candidates.clock[0]
+    for i in range(n):
+        entity = firings.candidates[i]
+        if candidates.tied[entity] == mark:
+            firings.following[i] = candidates.firsts[entity]
+            candidates.firsts[entity] = i
+            if len(groups) > 0:
+                prefetch(groups, firings.rules[i])
 
 
 @part
@@ -461,9 +536,7 @@ def keep_best(
 @kernel
 def order_candidates(candidates: CandidateArrays, firings: FiringArrays, n: int, n_counted: int) -> int:
     """List the candidates of the first `n` firings and give them keys; return how many there are."""
-    n_candidates = link_firings(candidates, firings, n, 1, -1)
-    set_keys(candidates, firings, n_candidates, n_counted)
-    return n_candidates
+    return order_firings(candidates, firings, n, 1, n_counted, False, -1)
 
 
 @kernel
@@ -471,8 +544,7 @@ def rank_candidate(
     candidates: CandidateArrays, firings: FiringArrays, n: int, entity: int, n_counted: int, breaks_ties: bool
 ) -> tuple[int, int]:
     """Return how many of the candidates of the first `n` firings rank before `entity`, one of them, and with it."""
-    n_candidates, better, equal = link_firings(candidates, firings, n, 1, -1), 0, 0
-    set_keys(candidates, firings, n_candidates, n_counted)
+    n_candidates, better, equal = order_firings(candidates, firings, n, 1, n_counted, breaks_ties, -1), 0, 0
     for c in range(n_candidates):
         rival = int(candidates.listed[c])
         if rival != entity:

@@ -462,7 +462,8 @@ def fire_trie(
             continue
         score, rule = -1, int(trie.rows[node])
         if trie.codes[node] >= 0:
-            score = int(index.scores[trie.codes[node]])
+            # Without children, it is known already: the score of a code is somewhere in a large table.
+            score = int(index.best_below[node] if n_children == 0 else index.scores[trie.codes[node]])
             if score < floor:
                 highest_left = max(highest_left, score)
         fires = score >= max(floor, 0) and score < question.below

@@ -254,13 +254,15 @@ def clear_facts(graph: GraphArrays, entity: int, vector: Doubles) -> None:
 
 
 @inlined
-def shared(graph: GraphArrays, facts: FactWeights, entity: int, vector: Doubles) -> float:
-    """Return the product of a vector and that of an entity."""
-    total = 0.0
+def shared(graph: GraphArrays, facts: FactWeights, entity: int, one: Doubles, another: Doubles) -> tuple[float, float]:
+    """Return the products of two vectors and that of an entity."""
+    of_one, of_another = 0.0, 0.0
     first, last = entity_rows(graph, entity)
     for row in range(first, last):
-        total += vector[graph.partners[row]]
-    return float(total / facts.lengths[entity])
+        fact = graph.partners[row]
+        of_one += one[fact]
+        of_another += another[fact]
+    return of_one / facts.lengths[entity], of_another / facts.lengths[entity]
 
 
 @part
@@ -354,8 +356,7 @@ def write_similarity(
             third = similar
     row[0], row[1], row[2] = total, best, best + second + third
     row[3] = total / np.sqrt(max(1, last - first))
-    row[4] = shared(graph, facts, candidate, space.of_known)
-    row[5] = shared(graph, facts, candidate, space.of_likely)
+    row[4], row[5] = shared(graph, facts, candidate, space.of_known, space.of_likely)
     row[6] = space.similar[candidate]
 
 
