@@ -69,6 +69,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help="of learning, in place of those of the part")
     parser.add_argument("--embeddings", type=Path, help="for hybrid, as bench_tuned.py takes them")
     parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "anyburl-promises")
+    parser.add_argument("--no-times", action="store_true", help="keep no times: on a busy machine they say nothing")
     parser.add_argument("--again", action="store_true", help="measure what was measured before, too")
     chosen = parser.parse_args()
     path = HERE / "results" / "promises.json"
@@ -166,6 +167,8 @@ def measure_promises(setting: Setting) -> Results:
     }
     key = f"{setting.name}, {setting.aggregation}, seed {setting.seed}"
     show(key, figures)
+    if setting.chosen.no_times:
+        del figures["seconds"]
     if setting.seed == 1:
         draw(key, first, HERE / "results" / f"promises-{setting.name}-{setting.aggregation.replace(':', '')}.png")
     return figures
@@ -349,6 +352,8 @@ def bars(part: str, one: Results) -> list[tuple[str, str, bool | None]]:
     if part == f"{DEBIAN}-0.1":
         n_found = one["promises"]["0.8"]["hidden_found"]
         rows.append(("from 0.8 at least 25,000 hidden facts found", f"{n_found:,}", n_found >= 25_000))
+    if "seconds" not in one:
+        return rows
     seconds = one["seconds"]
     slowest = max(took for name, took in seconds.items() if name != "evaluate")
     measured = f"{slowest:.1f} s, evaluate {seconds['evaluate']:.1f} s"

@@ -127,12 +127,12 @@ def test_a_line_never_falls() -> None:
     assert high - low == pytest.approx(0.02 * 2 * np.log(4))
 
 
-def test_a_line_adds_twenty_facts_to_every_bin_with_proposals() -> None:
+def test_a_line_adds_forty_facts_to_every_bin_with_proposals() -> None:
     base = np.tile([0.2, 0.5, 0.8], (2, 1))
     proposed, back = np.array([[200.0, 0.0, 400.0], [0.0, 0.0, 0.0]]), np.array([[2.0, 0.0, 39.0], [0.0, 0.0, 0.0]])
     lines = fit_lines(proposed, back, base, HALF[:2])
     fitted = fit_groups(proposed, back, base, HALF[:2])
-    with_line = isotonic(back[0] + lines[0] * [10, 1e-9, 10], proposed[0] + [20, 2e-9, 20])
+    with_line = isotonic(back[0] + lines[0] * [20, 1e-9, 20], proposed[0] + [40, 2e-9, 40])
     assert fitted[0] / 2 == pytest.approx(with_line, rel=1e-3)
     assert fitted[0, 1] == pytest.approx(lines[0, 1])
     assert fitted[1] == pytest.approx(lines[1])
@@ -216,10 +216,10 @@ def test_bins_start_at_quantiles_and_hold_everything() -> None:
     starts = choose_bins(found)
     assert starts[0] == 0
     assert np.all(np.diff(starts) > 0)
-    assert 30 <= len(starts) <= 59
+    assert 60 <= len(starts) <= 119
     proposed = np.add.reduceat(found.proposed, starts, axis=2).sum(axis=(0, 1))
     assert proposed.sum() == 20_000
-    assert proposed.max() <= 2 * 20_000 / 30
+    assert proposed.max() <= 2 * 20_000 / 60
     assert choose_bins(ProposalCounts.empty(2)).tolist() == [0]
 
 

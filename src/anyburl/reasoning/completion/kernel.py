@@ -55,7 +55,7 @@ class FindSpace(NamedTuple):
 
     answering: Workspace
     shelf: ShelfArrays
-    weights: NDArray[np.int64]  # entity -> its stamp, highest score, sum and number of scores: (entities, 4)
+    weights: NDArray[np.int64]  # entity -> stamp, highest score, sum and number of scores, best rule: (entities, 5)
     gathered: FiringArrays  # the scores and rules of each chosen candidate side by side
     stopped: NDArray[np.int64]  # where the kernel stopped, see `Stopped`
 
@@ -141,10 +141,13 @@ def fill_shelf(bodies: BodyRules, shelf: ShelfArrays, n_ends: int) -> None:
 
 
 @inlined
-def weigh(weights: NDArray[np.int64], listed: NDArray[np.int32], entity: int, score: int, number: int, n: int) -> int:
+def weigh(
+    weights: NDArray[np.int64], listed: NDArray[np.int32], entity: int, score: int, rule: int, number: int, n: int
+) -> int:
     """Add a score to those of a candidate; return how many candidates there are then.
 
-    The sum of its scores is what it may reach: no aggregation gives a candidate more.
+    The sum of its scores is what it may reach: no aggregation gives a candidate more. Of rules with equal scores, the
+    first of the rule set is the best.
     """
     listed[n] = entity
     if weights[entity, 0] != number:
@@ -152,8 +155,11 @@ def weigh(weights: NDArray[np.int64], listed: NDArray[np.int32], entity: int, sc
         weights[entity, 1] = score
         weights[entity, 2] = score
         weights[entity, 3] = 1
+        weights[entity, 4] = rule
         return n + 1
-    weights[entity, 1] = max(weights[entity, 1], score)
+    if score > weights[entity, 1] or (score == weights[entity, 1] and rule < weights[entity, 4]):
+        weights[entity, 1] = score
+        weights[entity, 4] = rule
     weights[entity, 2] = min(weights[entity, 2] + score, MOST_EVIDENCE)
     weights[entity, 3] += 1
     return n
@@ -174,16 +180,17 @@ def weigh_all(
     candidates, firings, query, n = space.candidates, space.firings, asked.query, 0
     listed = candidates.listed
     for i in range(n_unary):
-        n = weigh(weights, listed, int(np.int64(firings.candidates[i])), int(firings.scores[i]), number, n)
+        entity, row = int(np.int64(firings.candidates[i])), int(np.int64(firings.rules[i]))
+        n = weigh(weights, listed, entity, int(firings.scores[i]), row, number, n)
     if shelf.stamps[asked.d] != shelf.stamps[-1]:
         return n
     rule = int(shelf.firsts[asked.d])
     while rule >= 0:
-        score = int(scores[bodies.codes[rule]])
+        score, row = int(scores[bodies.codes[rule]]), int(np.int64(bodies.rows[rule]))
         for i in range(shelf.starts[bodies.bodies[rule]], shelf.stops[bodies.bodies[rule]]):
             end = int(np.int64(shelf.ends.candidates[i]))
             if candidates.excluded[end] != query:
-                n = weigh(weights, listed, end, score, number, n)
+                n = weigh(weights, listed, end, score, row, number, n)
         rule = int(shelf.following[rule])
     return n
 
@@ -298,19 +305,6 @@ def set_key(
 
 
 @inlined
-def best_gathered(candidates: CandidateArrays, gathered: FiringArrays, entity: int) -> int:
-    """Return the rule with the highest score that predicts a chosen candidate, of equals the first of the rule set."""
-    start, size = int(candidates.list_starts[entity]), int(candidates.list_sizes[entity])
-    best = start
-    for i in range(start + 1, start + size):
-        if gathered.scores[i] > gathered.scores[best] or (
-            gathered.scores[i] == gathered.scores[best] and gathered.rules[i] < gathered.rules[best]
-        ):
-            best = i
-    return int(np.int64(gathered.rules[best]))
-
-
-@inlined
 def exclude_known(graph: GraphArrays, s: int, d: int, query: int, candidates: CandidateArrays) -> None:
     """Mark the answers to (s, d, ?) that the graph states."""
     segment = find_segment(graph, s, d)
@@ -322,14 +316,14 @@ def exclude_known(graph: GraphArrays, s: int, d: int, query: int, candidates: Ca
 
 @inlined
 def note_fact(
-    asked: QueryState, candidates: CandidateArrays, gathered: FiringArrays, entity: int, n: int, out: FactArrays
+    asked: QueryState, candidates: CandidateArrays, weights: NDArray[np.int64], entity: int, n: int, out: FactArrays
 ) -> int:
     """Write one fact; return how many there are then."""
     out.entities[n] = asked.s
     out.relations[n] = asked.d
     out.candidates[n] = entity
     out.keys[n] = candidates.keys[entity]
-    out.rules[n] = best_gathered(candidates, gathered, entity)
+    out.rules[n] = weights[entity, 4]
     out.n_rules[n] = candidates.list_sizes[entity]
     return n + 1
 
@@ -340,7 +334,7 @@ def note_above(
     least: int,
     n_chosen: int,
     candidates: CandidateArrays,
-    gathered: FiringArrays,
+    weights: NDArray[np.int64],
     n: int,
     out: FactArrays,
 ) -> int:
@@ -348,7 +342,7 @@ def note_above(
     for c in range(n_chosen):
         entity = int(np.int64(candidates.listed[c]))
         if candidates.keys[entity] >= least:
-            n = note_fact(asked, candidates, gathered, entity, n, out)
+            n = note_fact(asked, candidates, weights, entity, n, out)
     return n
 
 
@@ -361,6 +355,7 @@ def note_list(
     groups: NDArray[np.uint8],
     best: NDArray[np.int32],
     candidates: CandidateArrays,
+    weights: NDArray[np.int64],
     gathered: FiringArrays,
     stopped: NDArray[np.int64],
     out: FactArrays,
@@ -379,13 +374,13 @@ def note_list(
         start = int(candidates.list_starts[entity])
         for place in range(start, start + candidates.list_sizes[entity]):
             add_evidence(out.evidence[n], int(gathered.scores[place]), int(groups[gathered.rules[place]]))
-        n = note_fact(asked, candidates, gathered, entity, n, out)
+        n = note_fact(asked, candidates, weights, entity, n, out)
     n_listed = n
     if n_chosen > n_best:
         for c in range(n_chosen):
             entity = int(np.int64(candidates.listed[c]))
             if candidates.keys[entity] >= least and candidates.targets[entity] != number:
-                n = note_fact(asked, candidates, gathered, entity, n, out)
+                n = note_fact(asked, candidates, weights, entity, n, out)
     place = stopped[AT.questions]
     lists.entities[place] = asked.s
     lists.relations[place] = asked.d
@@ -420,7 +415,7 @@ def find_facts(
     Begins at `space.stopped`, and stops there where room runs out.
     """
     stopped, answering, shelf, gathered = space.stopped, space.answering, space.shelf, space.gathered
-    candidates, firings, walk = answering.candidates, answering.firings, answering.walk
+    candidates, firings, walk, weights = answering.candidates, answering.firings, answering.walk, space.weights
     listing = Workspace(walk, candidates, shelf.ends)
     has_lists = len(groups) > 0
     stopped[AT.facts] = 0
@@ -453,31 +448,45 @@ def find_facts(
                 stopped[AT.firings] = n_unary
                 return
             number = next_query(candidates)
-            n_candidates = weigh_all(bodies, index.scores, shelf, n_unary, number, asked, answering, space.weights)
+            n_candidates = weigh_all(bodies, index.scores, shelf, n_unary, number, asked, answering, weights)
             needed = int(least[d])
             if has_lists:
                 candidates.list_end[0] = 0
                 for c in range(n_candidates):
-                    candidates.keys[candidates.listed[c]] = space.weights[candidates.listed[c], 1]
+                    candidates.keys[candidates.listed[c]] = weights[candidates.listed[c], 1]
                 needed = min(needed, find_least_key(candidates, gathered, n_candidates, protocol.top_k))
                 needed = max(needed, int(floors[d]))
-            n_chosen, n_gathered = choose(candidates, space.weights, n_candidates, protocol.n_counted, needed, number)
+            n_chosen, n_gathered = choose(candidates, weights, n_candidates, protocol.n_counted, needed, number)
             if n_chosen == 0:
                 continue
             if stopped[AT.facts] + n_chosen > len(out.keys) or stopped[AT.questions] == len(lists.sizes):
                 return
-            if n_gathered > len(gathered.scores):
-                stopped[AT.gathered] = n_gathered
-                return
-            gather(bodies, index.scores, shelf, n_unary, number, asked, answering, gathered)
-            candidates.list_end[0] = n_gathered
-            for c in range(n_chosen):
-                set_key(candidates, space.weights, gathered, int(np.int64(candidates.listed[c])), protocol.n_counted)
+            if protocol.n_counted > 1 or has_lists:
+                if n_gathered > len(gathered.scores):
+                    stopped[AT.gathered] = n_gathered
+                    return
+                gather(bodies, index.scores, shelf, n_unary, number, asked, answering, gathered)
+                candidates.list_end[0] = n_gathered
+                for c in range(n_chosen):
+                    set_key(candidates, weights, gathered, int(np.int64(candidates.listed[c])), protocol.n_counted)
             if has_lists:
                 lists.n_candidates[stopped[AT.questions]] = n_candidates
-                note_list(asked, least[d], n_chosen, protocol, groups, best, candidates, gathered, stopped, out, lists)
+                note_list(
+                    asked,
+                    least[d],
+                    n_chosen,
+                    protocol,
+                    groups,
+                    best,
+                    candidates,
+                    weights,
+                    gathered,
+                    stopped,
+                    out,
+                    lists,
+                )
             else:
-                stopped[AT.facts] = note_above(asked, least[d], n_chosen, candidates, gathered, stopped[AT.facts], out)
+                stopped[AT.facts] = note_above(asked, least[d], n_chosen, candidates, weights, stopped[AT.facts], out)
             stopped[AT.head] = turn + 1
         stopped[AT.head] = 0
         stopped[AT.subject] = place + 1

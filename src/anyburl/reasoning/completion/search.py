@@ -120,7 +120,7 @@ class Finder:
             answering = Workspace(empty_walk(graph, longest), empty_candidates(n_entities), empty_firings(ROOM))
             shelf = empty_shelf(self.bodies, 2 * self.ready.graph.n_relations, empty_firings(ROOM))
             gathered = empty_firings(max(ROOM, self.longest_list))
-            weights = np.zeros((n_entities + 1, 4), np.int64)
+            weights = np.zeros((n_entities + 1, 5), np.int64)
             return FindSpace(answering, shelf, weights, gathered, np.zeros(len(Stopped()), np.int64))
 
     def __reduce__(self) -> Any:
