@@ -18,13 +18,12 @@ from anyburl.base.errors import DataError
 from anyburl.data.table import find_keys
 from anyburl.graph.build import all_known_answers
 from anyburl.models.tuned.fallback import Fallback
-from anyburl.models.tuned.listing import list_candidates, query_slices
+from anyburl.models.tuned.listing import answer_in_parts, list_candidates
 from anyburl.models.tuned.model import require_lightgbm
 from anyburl.models.tuned.observations import logistic, question_folds, rule_groups
 from anyburl.models.tuned.reranker import TunedReranker, behind_best, unseeing
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.index import to_confidences
-from anyburl.ranking.queries import take_queries
 from anyburl.ranking.ranker import Ranker
 
 FEWEST = 50  # true and false facts, to learn from
@@ -75,8 +74,9 @@ def _question_features(ranker: Ranker, fallback: Fallback, entities: Any, relati
     no_targets = np.zeros(len(questions) + 1, np.int64), np.empty(0, np.int32)
     queries = QueryArrays(*ids, *no_targets, offsets, known)
     keys, parts, part_keys = of_facts * n_entities + candidates, list[Floats](), list[Ints]()
-    for chosen in query_slices(len(questions), n_entities):
-        features, of_answers, answers = _listed_features(ranker, fallback, take_queries(queries, chosen))
+    lister = ranker.lister()
+    listings = answer_in_parts(lister, queries, lambda part: _listed_features(ranker, lister, fallback, part))
+    for chosen, (features, of_answers, answers) in listings:
         own = chosen[of_answers] * n_entities + answers
         is_fact = np.isin(own, keys)
         parts.append(features[is_fact])
@@ -95,9 +95,11 @@ def _question_features(ranker: Ranker, fallback: Fallback, entities: Any, relati
     return np.column_stack([features, fits])
 
 
-def _listed_features(ranker: Ranker, fallback: Fallback, queries: QueryArrays) -> tuple[Floats, Ints, Any]:
+def _listed_features(
+    ranker: Ranker, lister: Ranker, fallback: Fallback, queries: QueryArrays
+) -> tuple[Floats, Ints, Any]:
     """Return the features of the best answers to some questions, the question of each, and the answers."""
-    reranker, lister = ranker.reranker, ranker.lister()
+    reranker = ranker.reranker
     tuned = reranker if isinstance(reranker, TunedReranker) and reranker.model is not None else None
     groups = rule_groups(ranker.rules) if tuned is None else tuned.groups
     listing = list_candidates(lister, queries, groups, fallback, None if tuned is None else tuned.other)

@@ -71,9 +71,14 @@ class AnswerRequest:
 
 
 class Backend(Protocol):
-    """Answers queries with rules that it was made with."""
+    """Answers queries with rules that it was made with.
+
+    As many calls of `answer` as `at_once` may be under way together: what callers do with some answers then goes on
+    beside the work on others.
+    """
 
     threads: int
+    at_once: int
 
     def answer(self, queries: QueryArrays, request: AnswerRequest, progress: Progress | None = None) -> AnswerArrays:
         """Rank the targets of `queries` and keep the best candidates of each."""
@@ -144,6 +149,7 @@ class LocalBackend:
 
     def __init__(self, ready: ReadyRules, threads: int | None = None) -> None:
         self.threads = threads or available_cores()
+        self.at_once = min(2, self.threads)
         self._ready = ready
         self._spare = Spare(self._make_space, self.threads)
 

@@ -64,7 +64,7 @@ class RayBackend:
         say: Callable[[str], None] = lambda note: None,
     ) -> None:
         self._here = LocalBackend(ready, threads)
-        self.threads = self._here.threads
+        self.threads, self.at_once = self._here.threads, 1
         self._say = say
         self._n_works = 0
         self._crew = Crew(address, threads)

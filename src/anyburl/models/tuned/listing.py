@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError
+from anyburl.base.machine import stream_from_threads
 from anyburl.base.polars_unstable import UNREADABLE
 from anyburl.base.sealed import scan_parquet
 from anyburl.bodies.rescore import rescore
@@ -30,6 +32,8 @@ from anyburl.ranking.ranker import Progress, Ranker, ReadyRules, make_ranker
 MORE_CANDIDATES = 50  # of the other model, beside those of the rules
 LEAST = np.float32(-30.0)  # the lowest log-probability that is distinguished
 RANK_COLUMN = 1  # minus the logarithm of 1 + the number of better entities
+
+Answered = TypeVar("Answered")
 
 
 class Scorer(Protocol):
@@ -301,20 +305,28 @@ def joined_columns(fits: Floats, more: Floats | None) -> Floats:
     return fits if more is None else np.column_stack([fits, more])
 
 
-def query_slices(n_queries: int, n_entities: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows of queries to be answered at a time."""
-    size = max(1, min(QUESTIONS_AT_A_TIME, MOST_SCORES // max(1, n_entities)))
-    for start in range(0, n_queries, size):
-        yield np.arange(start, min(start + size, n_queries))
+def answer_in_parts(
+    lister: Ranker, queries: QueryArrays, answer: Callable[[QueryArrays], Answered]
+) -> Iterator[tuple[NDArray[np.int64], Answered]]:
+    """Yield the rows of some queries at a time, in order, with what `answer` makes of these.
+
+    A few parts are under way together, since much of the work on one takes a single thread.
+    """
+    n_queries = len(queries.entities)
+    size = max(1, min(QUESTIONS_AT_A_TIME, MOST_SCORES // max(1, lister.graph.n_entities)))
+    parts = [np.arange(start, min(start + size, n_queries)) for start in range(0, n_queries, size)]
+    at_once = 1 if len(parts) == 1 else lister.backend.at_once
+    with closing(stream_from_threads(lambda rows: answer(take_queries(queries, rows)), parts, at_once)) as answered:
+        yield from zip(parts, answered, strict=True)
 
 
 def list_in_parts(
     lister: Ranker, queries: QueryArrays, groups: NDArray[np.uint8], other: OtherModel | None
 ) -> list[Listing]:
     """List the candidates of many queries, in parts."""
-    rows = query_slices(len(queries.entities), lister.graph.n_entities)
     fallback = Fallback(lister.graph, lister.backend.threads)
-    return [list_candidates(lister, take_queries(queries, part), groups, fallback, other) for part in rows]
+    listed = answer_in_parts(lister, queries, lambda part: list_candidates(lister, part, groups, fallback, other))
+    return [listing for _, listing in listed]
 
 
 ENOUGH_QUESTIONS = 1_500  # of the valid split: with fewer, facts of train are hidden and used as well

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.models.tuned.fallback import Fallback
-from anyburl.models.tuned.listing import Listing, Opinion, OtherModel, joined_columns, list_candidates, query_slices
+from anyburl.models.tuned.listing import Listing, Opinion, OtherModel, answer_in_parts, joined_columns, list_candidates
 from anyburl.models.tuned.model import TunedModel
 from anyburl.models.tuned.observations import (
     Floats,
@@ -24,7 +24,6 @@ from anyburl.models.tuned.observations import (
 from anyburl.models.tuned.train import Tuning
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays, empty_answers
 from anyburl.ranking.options import Aggregation, parse_aggregation
-from anyburl.ranking.queries import take_queries
 from anyburl.ranking.ranker import Progress, Ranker
 
 MOST_CANDIDATES = 1000  # of the rules: after more, nothing is added
@@ -46,7 +45,7 @@ class FilledReranker:
             answers = lister.answer(part, top_k=max(top_k, MOST_CANDIDATES), keep_known=keep_known, progress=progress)
             return fill(answers, lister, part, self.fallback)
 
-        return answer_in_parts(queries, top_k, lister.graph.n_entities, answer)
+        return joined_answers(lister, queries, top_k, answer)
 
 
 def fill(answers: AnswerArrays, lister: Ranker, queries: QueryArrays, fallback: Fallback) -> AnswerArrays:
@@ -58,14 +57,12 @@ def fill(answers: AnswerArrays, lister: Ranker, queries: QueryArrays, fallback: 
     return opinion.add_candidates(answers, lists)[0]
 
 
-def answer_in_parts(
-    queries: QueryArrays, top_k: int, n_entities: int, answer: Callable[[QueryArrays], AnswerArrays]
+def joined_answers(
+    lister: Ranker, queries: QueryArrays, top_k: int, answer: Callable[[QueryArrays], AnswerArrays]
 ) -> AnswerArrays:
     """Call `answer` with some queries at a time; return the answers to all."""
-    n_queries = len(queries.entities)
-    out = empty_answers(n_queries, len(queries.targets), top_k)
-    for chosen in query_slices(n_queries, n_entities):
-        part = answer(take_queries(queries, chosen))
+    out = empty_answers(len(queries.entities), len(queries.targets), top_k)
+    for chosen, part in answer_in_parts(lister, queries, answer):
         _copy(part, out, chosen, queries.target_offsets, top_k)
     return out
 
@@ -133,7 +130,7 @@ class TunedReranker:
         def answer(part: QueryArrays) -> AnswerArrays:
             return self.judge(lister, part, top_k, keep_known, progress).answers
 
-        return answer_in_parts(queries, top_k, lister.graph.n_entities, answer)
+        return joined_answers(lister, queries, top_k, answer)
 
     def judge(
         self,
