@@ -113,14 +113,14 @@ def ranking_frames(
     known = [dataset.split(name).triples for name in SPLITS]
     for start in range(0, len(triples), TRIPLES_AT_A_TIME):
         part = triples[start : start + TRIPLES_AT_A_TIME]
-        queries, places = make_queries(part, known, vocabulary.n_relations)
+        queries, positions = make_queries(part, known, vocabulary.n_relations)
         most_targets = int(np.diff(queries.target_offsets).max())
         answers = ranker.answer(queries, top_k=top_k + most_targets - 1)
-        ranks = target_ranks(queries, answers, vocabulary.n_entities).at(places).realistic
+        ranks = target_ranks(queries, answers, vocabulary.n_entities).at(positions).realistic
         scores = shown_scores(answers.best_keys)
         n_best = answers.n_best[:, None]
         best = np.where(np.arange(answers.best.shape[1]) < n_best, answers.best, -1)
-        lists = cut_lists(queries.target_offsets, queries.targets, best, scores, places, top_k, vocabulary.entities)
+        lists = cut_lists(queries.target_offsets, queries.targets, best, scores, positions, top_k, vocabulary.entities)
         labels = vocabulary.decode_triples(part)
         frame = pl.concat([labels, labels])
         direction = pl.Series(["object"] * len(part) + ["subject"] * len(part))
@@ -134,7 +134,7 @@ def cut_lists(
     targets: NDArray[np.int32],
     best: NDArray[np.int32],
     scores: NDArray[np.float64],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     top_k: int,
     labels: pl.Series,
     *,
@@ -143,8 +143,8 @@ def cut_lists(
     """Return for the target at each place the `top_k` best candidates of its question and their scores, in general
     without the other targets. `best` and `scores` have a row for each question, -1 where there are no more.
     """
-    question = np.searchsorted(offsets, places, side="right") - 1
-    own = targets[places]
+    question = np.searchsorted(offsets, positions, side="right") - 1
+    own = targets[positions]
     listed = best[question]
     kept = listed >= 0
     if leaves_out_others:
@@ -281,26 +281,29 @@ def evaluate_split(
     ranker.check_data(dataset)
     triples, restricted = choose_triples(dataset, split, relations, sample, seed)
     known = [dataset.split(name).triples for name in SPLITS]
-    queries, places = make_queries(triples, known, dataset.vocabulary.n_relations)
+    queries, positions = make_queries(triples, known, dataset.vocabulary.n_relations)
     started = time.perf_counter()
     answers = ranker.answer(queries, progress=progress)
     n_entities = dataset.vocabulary.n_entities
-    ranks, n_rivals = target_ranks(queries, answers, n_entities).at(places), count_rivals(queries, answers, n_entities)
+    ranks, n_rivals = (
+        target_ranks(queries, answers, n_entities).at(positions),
+        count_rivals(queries, answers, n_entities),
+    )
     took = {
         "index": seconds.get("index", 0.0),
         "tune": seconds.get("tune", 0.0),
         "rank": time.perf_counter() - started,
     }
-    types = _best_types(ranker.rules, answers.target_rules[places])
+    types = _best_types(ranker.rules, answers.target_rules[positions])
     tuning = ranker.reranker.tuning if isinstance(ranker.reranker, TunedReranker) else None
     described: dict[str, object] = {"ranked_against": protocol, **restricted}
     estimated = {}
     if protocol != "all":
         described |= {"negatives": N_NEGATIVES, "seed": seed}
     if protocol == "sampled":
-        ranks = sample_ranks(ranks, n_rivals[places], seed)
+        ranks = sample_ranks(ranks, n_rivals[positions], seed)
     if protocol == "estimated":
-        estimated = {"estimated": estimate_sampled(ranks, n_rivals[places])}
+        estimated = {"estimated": estimate_sampled(ranks, n_rivals[positions])}
     metrics = summarise_ranks(ranks, types, ranker, dataset, split, took, tuning, triples=triples)
     return replace(metrics, protocol={**metrics.protocol, **described}, metrics={**metrics.metrics, **estimated})
 

@@ -87,17 +87,17 @@ class Generalisations:
         """Return all bodies, and then all of them read from their other end."""
         bodies, n_relations = rules.bodies, rules.vocabulary.n_relations
         lengths = (bodies >= 0).sum(axis=1)
-        places = lengths[:, None] - 1 - np.arange(bodies.shape[1])[None, :]
-        turned = np.take_along_axis(bodies, np.maximum(places, 0), axis=1)
-        return np.vstack([bodies, np.where(places >= 0, inverses(turned, n_relations), -1)])
+        positions = lengths[:, None] - 1 - np.arange(bodies.shape[1])[None, :]
+        turned = np.take_along_axis(bodies, np.maximum(positions, 0), axis=1)
+        return np.vstack([bodies, np.where(positions >= 0, inverses(turned, n_relations), -1)])
 
 
 def find_rows(table: NDArray[np.int32], rows: NDArray[np.int32]) -> Rows:
     """Return where each row stands in a table of distinct rows, -1 where it does not."""
     both, numbers = distinct_rows(np.vstack([table, rows]))
-    places = np.full(len(both), -1, np.int64)
-    places[numbers[: len(table)]] = np.arange(len(table))
-    return places[numbers[len(table) :]]
+    positions = np.full(len(both), -1, np.int64)
+    positions[numbers[: len(table)]] = np.arange(len(table))
+    return positions[numbers[len(table) :]]
 
 
 def implied_rules(rules: RuleColumns) -> NDArray[np.bool_]:
@@ -210,15 +210,15 @@ def order_by_gain(
 
     Rules that predict a known answer, but add nothing to others that do, follow at the end, by the sum of their values.
     """
-    answers, places = np.nonzero(evidence.rules >= 0)
-    rules = evidence.rules[answers, places]
+    answers, positions = np.nonzero(evidence.rules >= 0)
+    rules = evidence.rules[answers, positions]
     order = np.argsort(rules, kind="stable")
     counts = np.bincount(rules, minlength=n_rules)
     limits = np.full(1 if groups is None else int(groups.max(initial=0)) + 1, n_rules if room is None else room)
     table = ValueArrays(
         offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         answers=answers[order].astype(np.int32),
-        values=evidence.values[answers, places][order],
+        values=evidence.values[answers, positions][order],
         weights=np.ones(len(evidence.rules), np.float32),
         shares=shares,
         groups=np.zeros(n_rules, np.int32) if groups is None else groups,
@@ -243,7 +243,7 @@ def order_by_gain(
     is_left = counts > 0
     is_left[chosen] = False
     rest = np.flatnonzero(is_left)
-    totals = np.bincount(rules, weights=evidence.values[answers, places], minlength=n_rules)
+    totals = np.bincount(rules, weights=evidence.values[answers, positions], minlength=n_rules)
     return np.concatenate([chosen, rest[np.lexsort((rest, -totals[rest]))]])
 
 
@@ -261,23 +261,23 @@ class Representation:
 NEARLY = 0.5
 
 
-def find_representatives(listed: NDArray[np.int32], places: Rows) -> Representation:
+def find_representatives(listed: NDArray[np.int32], positions: Rows) -> Representation:
     """Return for rules that were left out the kept one with which they share most known answers, if it is half or more.
 
     `listed` are the best rules of each known answer, `places` those of the kept rules in their order, -1 of the others;
     of equals, the first one stands for a rule.
     """
-    n_rules = len(places)
-    kept = (places >= 0)[np.maximum(listed, 0)] & (listed >= 0)
+    n_rules = len(positions)
+    kept = (positions >= 0)[np.maximum(listed, 0)] & (listed >= 0)
     left = ~kept & (listed >= 0)
     pairs: list[Rows] = [np.empty(0, np.int64)]
-    for place in range(listed.shape[1]):
+    for position in range(listed.shape[1]):
         for other in range(listed.shape[1]):
-            both = left[:, place] & kept[:, other]
-            pairs.append(listed[both, place].astype(np.int64) * n_rules + listed[both, other])
+            both = left[:, position] & kept[:, other]
+            pairs.append(listed[both, position].astype(np.int64) * n_rules + listed[both, other])
     keys, counts = np.unique(np.concatenate(pairs), return_counts=True)
     rows, by = keys // n_rules, keys % n_rules
-    order = np.lexsort((places[by], -counts, rows))
+    order = np.lexsort((positions[by], -counts, rows))
     rows, by, counts = rows[order], by[order], counts[order]
     first = np.ones(len(rows), np.bool_)
     first[1:] = rows[1:] != rows[:-1]

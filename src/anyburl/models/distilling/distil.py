@@ -255,11 +255,11 @@ class _Distilling:
         order = np.lexsort((np.arange(len(kept)), -values.worth))
         kept, every = kept[order], self.ranker.rules
         all_rows = self.survey.rows[kept]
-        places = np.full(len(every), -1, np.int64)
-        places[all_rows] = np.arange(len(kept))
-        representation = find_representatives(self.survey.best.rules, places)
-        nearest = np.lexsort((-representation.overlaps, places[representation.kept]))
-        left_rows, by = representation.rows[nearest], places[representation.kept[nearest]]
+        positions = np.full(len(every), -1, np.int64)
+        positions[all_rows] = np.arange(len(kept))
+        representation = find_representatives(self.survey.best.rules, positions)
+        nearest = np.lexsort((-representation.overlaps, positions[representation.kept]))
+        left_rows, by = representation.rows[nearest], positions[representation.kept[nearest]]
         distilled = self.few.take(kept).replace(
             worth=in_answers(values.worth[order]),
             decides=values.decides[order],

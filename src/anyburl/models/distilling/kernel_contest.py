@@ -69,11 +69,11 @@ def find_own_scores(known: KnownArrays, target: int, query: int, space: KnownSpa
         i = int(space.workspace.firings.following[i])
         if score < 0 or (n == len(best) and best[n - 1] >= score):
             continue
-        place = min(n, len(best) - 1)
-        while place > 0 and best[place - 1] < score:
-            best[place] = best[place - 1]
-            place -= 1
-        best[place] = score
+        position = min(n, len(best) - 1)
+        while position > 0 and best[position - 1] < score:
+            best[position] = best[position - 1]
+            position -= 1
+        best[position] = score
         n = min(n + 1, len(best))
     return n
 

@@ -179,7 +179,7 @@ def _finding(
 
     narrowed = Narrowed.nothing(vocabulary.n_relations)
     if not options.conflicts:
-        narrowed = replace(narrowed, singles=judge.conflicts.properties.one_object)
+        narrowed = replace(narrowed, one_object=judge.conflicts.properties.one_object)
     if calibration is not None and (options.min_probability or 0) >= LEAST_PROBABILITY:
         narrowed = replace(narrowed, floors=calibration.floors)
 

@@ -150,10 +150,10 @@ def _obligatory(subjects: Ints, relations: Ints, n_relations: int) -> NDArray[np
     pairs = np.unique(subjects * n_relations + relations)
     having, which = pairs // n_relations, pairs % n_relations
     common = np.argsort(-np.bincount(which, minlength=n_relations), kind="stable")[:MOST_COMPARED]
-    places = np.full(n_relations, -1)
-    places[common] = np.arange(len(common))
-    kept = places[which] >= 0
-    having, which = having[kept], places[which[kept]]
+    positions = np.full(n_relations, -1)
+    positions[common] = np.arange(len(common))
+    kept = positions[which] >= 0
+    having, which = having[kept], positions[which[kept]]
     n_subjects = np.bincount(which, minlength=len(common)).astype(np.float64)
     together = np.zeros((len(common), len(common)))
     first = np.searchsorted(having, having)
@@ -182,12 +182,12 @@ def _disjoint(subjects: Ints, relations: Ints, objects: Ints, chosen: Bools, n_e
         common = common[counts[common] >= FEWEST]
         if len(common) < 2:
             continue
-        places = np.full(len(values), -1)
-        places[common] = np.arange(len(common))
+        positions = np.full(len(values), -1)
+        positions[common] = np.arange(len(common))
         of_subjects, own = np.unique(subjects[rows], return_inverse=True)
-        kept = places[numbers] >= 0
+        kept = positions[numbers] >= 0
         has = np.zeros((len(of_subjects), len(common)), np.float32)
-        has[own[kept], places[numbers[kept]]] = 1
+        has[own[kept], positions[numbers[kept]]] = 1
         together, sizes = has.T @ has, counts[common].astype(np.float64)
         by_chance = sizes[:, None] * sizes / len(of_subjects)
         rare = (by_chance >= EXPECTED_TOGETHER) & (together <= RARELY * by_chance)

@@ -172,19 +172,19 @@ def weigh_all(
     shelf: ShelfArrays,
     n_unary: int,
     number: int,
-    asked: QueryState,
+    question: QueryState,
     space: Workspace,
     weights: NDArray[np.int64],
 ) -> int:
     """Weigh the candidates of a question: of the unary rules that fired, and of the ends of bodies; return how many."""
-    candidates, firings, query, n = space.candidates, space.firings, asked.query, 0
+    candidates, firings, query, n = space.candidates, space.firings, question.query, 0
     listed = candidates.listed
     for i in range(n_unary):
         entity, row = int(np.int64(firings.candidates[i])), int(np.int64(firings.rules[i]))
         n = weigh(weights, listed, entity, int(firings.scores[i]), row, number, n)
-    if shelf.stamps[asked.d] != shelf.stamps[-1]:
+    if shelf.stamps[question.d] != shelf.stamps[-1]:
         return n
-    rule = int(shelf.firsts[asked.d])
+    rule = int(shelf.firsts[question.d])
     while rule >= 0:
         score, row = int(scores[bodies.codes[rule]]), int(np.int64(bodies.rows[rule]))
         for i in range(shelf.starts[bodies.bodies[rule]], shelf.stops[bodies.bodies[rule]]):
@@ -228,10 +228,10 @@ def choose(
 def put(candidates: CandidateArrays, gathered: FiringArrays, entity: int, score: int, rule: int, number: int) -> None:
     """Put a firing beside the others of its candidate, if that was chosen."""
     if candidates.tied[entity] == number:
-        place = candidates.firsts[entity]
-        gathered.scores[place] = score
-        gathered.rules[place] = rule
-        candidates.firsts[entity] = place + 1
+        position = candidates.firsts[entity]
+        gathered.scores[position] = score
+        gathered.rules[position] = rule
+        candidates.firsts[entity] = position + 1
 
 
 @part
@@ -241,7 +241,7 @@ def gather(
     shelf: ShelfArrays,
     n_unary: int,
     number: int,
-    asked: QueryState,
+    question: QueryState,
     space: Workspace,
     gathered: FiringArrays,
 ) -> None:
@@ -250,9 +250,9 @@ def gather(
     for i in range(n_unary):
         entity, rule = int(np.int64(firings.candidates[i])), int(np.int64(firings.rules[i]))
         put(candidates, gathered, entity, int(firings.scores[i]), rule, number)
-    if shelf.stamps[asked.d] != shelf.stamps[-1]:
+    if shelf.stamps[question.d] != shelf.stamps[-1]:
         return
-    rule = int(shelf.firsts[asked.d])
+    rule = int(shelf.firsts[question.d])
     while rule >= 0:
         score, row = int(scores[bodies.codes[rule]]), int(np.int64(bodies.rows[rule]))
         for i in range(shelf.starts[bodies.bodies[rule]], shelf.stops[bodies.bodies[rule]]):
@@ -279,11 +279,11 @@ def pick_scores(gathered: FiringArrays, start: int, size: int, n_best: int) -> N
         score, n = gathered.scores[i], min(i - start, n_best)
         if n == n_best and score <= best[start + n - 1]:
             continue
-        place = min(n, n_best - 1)
-        while place > 0 and best[start + place - 1] < score:
-            best[start + place] = best[start + place - 1]
-            place -= 1
-        best[start + place] = score
+        position = min(n, n_best - 1)
+        while position > 0 and best[start + position - 1] < score:
+            best[start + position] = best[start + position - 1]
+            position -= 1
+        best[start + position] = score
 
 
 @part
@@ -316,11 +316,11 @@ def exclude_known(graph: GraphArrays, s: int, d: int, query: int, candidates: Ca
 
 @inlined
 def note_fact(
-    asked: QueryState, candidates: CandidateArrays, weights: NDArray[np.int64], entity: int, n: int, out: FactArrays
+    question: QueryState, candidates: CandidateArrays, weights: NDArray[np.int64], entity: int, n: int, out: FactArrays
 ) -> int:
     """Write one fact; return how many there are then."""
-    out.entities[n] = asked.s
-    out.relations[n] = asked.d
+    out.entities[n] = question.s
+    out.relations[n] = question.d
     out.candidates[n] = entity
     out.keys[n] = candidates.keys[entity]
     out.rules[n] = weights[entity, 4]
@@ -330,7 +330,7 @@ def note_fact(
 
 @part
 def note_above(
-    asked: QueryState,
+    question: QueryState,
     least: int,
     n_chosen: int,
     candidates: CandidateArrays,
@@ -342,13 +342,13 @@ def note_above(
     for c in range(n_chosen):
         entity = int(np.int64(candidates.listed[c]))
         if candidates.keys[entity] >= least:
-            n = note_fact(asked, candidates, weights, entity, n, out)
+            n = note_fact(question, candidates, weights, entity, n, out)
     return n
 
 
 @part
 def note_list(
-    asked: QueryState,
+    question: QueryState,
     least: int,
     n_chosen: int,
     protocol: AnswerSettings,
@@ -372,20 +372,20 @@ def note_list(
         candidates.targets[entity] = number
         out.evidence[n, :] = 0.0
         start = int(candidates.list_starts[entity])
-        for place in range(start, start + candidates.list_sizes[entity]):
-            add_evidence(out.evidence[n], int(gathered.scores[place]), int(groups[gathered.rules[place]]))
-        n = note_fact(asked, candidates, weights, entity, n, out)
+        for position in range(start, start + candidates.list_sizes[entity]):
+            add_evidence(out.evidence[n], int(gathered.scores[position]), int(groups[gathered.rules[position]]))
+        n = note_fact(question, candidates, weights, entity, n, out)
     n_listed = n
     if n_chosen > n_best:
         for c in range(n_chosen):
             entity = int(np.int64(candidates.listed[c]))
             if candidates.keys[entity] >= least and candidates.targets[entity] != number:
-                n = note_fact(asked, candidates, weights, entity, n, out)
-    place = stopped[AT.questions]
-    lists.entities[place] = asked.s
-    lists.relations[place] = asked.d
-    lists.sizes[place] = n_best
-    lists.n_later[place] = n - n_listed
+                n = note_fact(question, candidates, weights, entity, n, out)
+    position = stopped[AT.questions]
+    lists.entities[position] = question.s
+    lists.relations[position] = question.d
+    lists.sizes[position] = n_best
+    lists.n_later[position] = n - n_listed
     stopped[AT.questions] += 1
     stopped[AT.facts] = n
 
@@ -399,7 +399,7 @@ def find_facts(
     heads: NDArray[np.int32],
     least: NDArray[np.int64],
     floors: NDArray[np.int64],
-    singles: NDArray[np.bool_],
+    one_object: NDArray[np.bool_],
     queries: QueryArrays,
     protocol: AnswerSettings,
     groups: NDArray[np.uint8],
@@ -411,7 +411,7 @@ def find_facts(
     """Find the answers to (s, d, ?) that the graph does not state, for all subjects s and directed relations d.
 
     Without groups of rules, those with a key of at least `least[d]` are facts; with groups, the best are listed, none
-    that cannot reach `floors[d]`. A question of `singles` that has an answer already is not asked.
+    that cannot reach `floors[d]`. A question of a relation with `one_object` that has an answer already is not asked.
     Begins at `space.stopped`, and stops there where room runs out.
     """
     stopped, answering, shelf, gathered = space.stopped, space.answering, space.shelf, space.gathered
@@ -423,8 +423,8 @@ def find_facts(
     stopped[AT.firings] = 0
     stopped[AT.ends] = 0
     stopped[AT.gathered] = 0
-    for place in range(stopped[AT.subject], len(subjects)):
-        s = int(np.int64(subjects[place]))
+    for position in range(stopped[AT.subject], len(subjects)):
+        s = int(np.int64(subjects[position]))
         entity = next_query(candidates)
         if protocol.block_connected:
             exclude_connected(graph, s, entity, candidates)
@@ -436,19 +436,19 @@ def find_facts(
         fill_shelf(bodies, shelf, n_ends)
         for turn in range(stopped[AT.head], len(heads)):
             d = int(np.int64(heads[turn]))
-            if singles[d] and find_segment(graph, s, d) >= 0:
+            if one_object[d] and find_segment(graph, s, d) >= 0:
                 continue
             query = entity
             if not protocol.block_connected:
                 query = next_query(candidates)
                 exclude_known(graph, s, d, query, candidates)
-            asked = QueryState(0, s, d, query, protocol.object_identity, protocol.longest, -1, ANY_SCORE, -1)
-            n_unary = fire_unary(graph, index, asked, answering)
+            question = QueryState(0, s, d, query, protocol.object_identity, protocol.longest, -1, ANY_SCORE, -1)
+            n_unary = fire_unary(graph, index, question, answering)
             if n_unary > len(firings.candidates):
                 stopped[AT.firings] = n_unary
                 return
             number = next_query(candidates)
-            n_candidates = weigh_all(bodies, index.scores, shelf, n_unary, number, asked, answering, weights)
+            n_candidates = weigh_all(bodies, index.scores, shelf, n_unary, number, question, answering, weights)
             needed = int(least[d])
             if has_lists:
                 candidates.list_end[0] = 0
@@ -465,14 +465,14 @@ def find_facts(
                 if n_gathered > len(gathered.scores):
                     stopped[AT.gathered] = n_gathered
                     return
-                gather(bodies, index.scores, shelf, n_unary, number, asked, answering, gathered)
+                gather(bodies, index.scores, shelf, n_unary, number, question, answering, gathered)
                 candidates.list_end[0] = n_gathered
                 for c in range(n_chosen):
                     set_key(candidates, weights, gathered, int(np.int64(candidates.listed[c])), protocol.n_counted)
             if has_lists:
                 lists.n_candidates[stopped[AT.questions]] = n_candidates
                 note_list(
-                    asked,
+                    question,
                     least[d],
                     n_chosen,
                     protocol,
@@ -486,7 +486,9 @@ def find_facts(
                     lists,
                 )
             else:
-                stopped[AT.facts] = note_above(asked, least[d], n_chosen, candidates, weights, stopped[AT.facts], out)
+                stopped[AT.facts] = note_above(
+                    question, least[d], n_chosen, candidates, weights, stopped[AT.facts], out
+                )
             stopped[AT.head] = turn + 1
         stopped[AT.head] = 0
-        stopped[AT.subject] = place + 1
+        stopped[AT.subject] = position + 1

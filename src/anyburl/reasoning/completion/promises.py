@@ -310,10 +310,10 @@ def _promise(least: float, likely: Floats, new: Floats, checked: tuple[float, fl
 
 def _bins(checked: Checked) -> list[ReliabilityBin]:
     """Return equally wide bins of probabilities, from the lowest that matters on."""
-    places = np.minimum((checked.promised * N_WIDTHS).astype(np.int64), N_WIDTHS - 1)
+    positions = np.minimum((checked.promised * N_WIDTHS).astype(np.int64), N_WIDTHS - 1)
     bins = []
-    for place in range(int(SHOWN * N_WIDTHS), N_WIDTHS):
-        chosen = places == place
+    for position in range(int(SHOWN * N_WIDTHS), N_WIDTHS):
+        chosen = positions == position
         n = checked.proposed[chosen].sum()
         if n:
             mean, true = ((column[chosen]).sum() / n for column in (checked.promised * checked.proposed, checked.true))

@@ -72,7 +72,7 @@ class Finder:
 
     Answers with a key of at least `least[d]` are facts. With `groups` of rules, the `longest_list` best candidates of
     each question are listed with their evidence, and followed by those of at least `least[d]`; none of them may be
-    unable to reach `floors[d]`. Questions of `singles` are asked only if the graph states no answer.
+    unable to reach `floors[d]`. Questions of relations with `one_object` are asked only if the graph states no answer.
     """
 
     ready: ReadyRules  # its trie is that of all bodies
@@ -81,7 +81,7 @@ class Finder:
     heads: NDArray[np.int32]
     least: NDArray[np.int64]
     floors: NDArray[np.int64]
-    singles: NDArray[np.bool_]
+    one_object: NDArray[np.bool_]
     groups: NDArray[np.uint8] = field(default_factory=lambda: NO_GROUPS)
     longest_list: int = 0
     _spare: SimpleQueue[FindSpace] = field(default_factory=SimpleQueue, repr=False, compare=False)
@@ -98,18 +98,18 @@ class Finder:
         facts, lists = empty_facts(room, n_columns(self.groups)), empty_lists(LISTS)
         query, best = single_query(0, 0, np.empty(0, np.int32)), np.empty(max(self.longest_list, 1), np.int32)
         # Kernels are compiled for writable arrays.
-        own = subjects.copy(), self.heads.copy(), self.least.copy(), self.floors.copy(), self.singles.copy()
-        found: list[tuple[FactArrays, ListArrays]] = []
+        own = subjects.copy(), self.heads.copy(), self.least.copy(), self.floors.copy(), self.one_object.copy()
+        pieces: list[tuple[FactArrays, ListArrays]] = []
         space.stopped[:] = 0
         while space.stopped[AT.subject] < len(subjects):
             find_facts(
                 ready.graph, ready.index, self.bodies, *own, query, protocol, self.groups, best, space, facts, lists
             )
             n_facts, n_lists = int(space.stopped[AT.facts]), int(space.stopped[AT.questions])
-            found.append((_cut(facts, n_facts), _cut(lists, n_lists)))
+            pieces.append((_cut(facts, n_facts), _cut(lists, n_lists)))
             space = _enlarged(space)
         self._spare.put(space)
-        return _joined([part for part, _ in found], facts), _joined([part for _, part in found], lists)
+        return _joined([part for part, _ in pieces], facts), _joined([part for _, part in pieces], lists)
 
     def _take(self) -> FindSpace:
         try:
@@ -124,7 +124,7 @@ class Finder:
             return FindSpace(answering, shelf, weights, gathered, np.zeros(len(Stopped()), np.int64))
 
     def __reduce__(self) -> Any:
-        names = ("ready", "bodies", "aggregation", "heads", "least", "floors", "singles", "groups", "longest_list")
+        names = ("ready", "bodies", "aggregation", "heads", "least", "floors", "one_object", "groups", "longest_list")
         return Finder, tuple(getattr(self, name) for name in names)
 
 
@@ -167,7 +167,7 @@ def index_bodies(rules: RuleSet, index: RuleIndex, *, both_ways: bool) -> tuple[
     different = bodies[changes]
     keys = np.column_stack([np.zeros(len(different), np.int32), different])
     trie = cut_levels(keys, np.arange(len(keys)), np.zeros(len(keys), np.int32), 1)
-    found = BodyRules(
+    of_bodies = BodyRules(
         rule_offsets=offsets_of(numbers, len(different)),
         bodies=numbers.astype(np.int32),
         heads=heads.astype(np.int32),
@@ -175,9 +175,9 @@ def index_bodies(rules: RuleSet, index: RuleIndex, *, both_ways: bool) -> tuple[
         rows=rows.astype(np.int32),
     )
     nothing_below = np.zeros(len(trie.codes), np.int64)
-    for made in (trie, found, nothing_below):
+    for made in (trie, of_bodies, nothing_below):
         freeze(made)
-    return index._replace(trie=trie, best_below=nothing_below), found
+    return index._replace(trie=trie, best_below=nothing_below), of_bodies
 
 
 ROUNDING = 1e-11  # more than scores, as people see them, are rounded by
@@ -205,45 +205,45 @@ class Search:
 
     def __call__(self, subjects: NDArray[np.int32]) -> FactColumns:
         """Return the facts that are answers to questions about these entities."""
-        found, lists = self.finder(subjects)
-        keys = found.keys
+        arrays, lists = self.finder(subjects)
+        keys = arrays.keys
         if self.reranker is not None and self.fallback is not None:
-            keys = self._judged(found, lists, self.reranker, self.fallback)
-        facts = FactColumns.of_answers(found, shown_scores(keys), len(self.least))
+            keys = self._judged(arrays, lists, self.reranker, self.fallback)
+        facts = FactColumns.of_answers(arrays, shown_scores(keys), len(self.least))
         if self.reranker is not None:
-            facts = replace(facts, listed=shown_scores(found.keys))
+            facts = replace(facts, listed=shown_scores(arrays.keys))
         facts = facts.take(facts.scores >= self.least[facts.triples[:, 1]])
         return facts if self.rows is None else replace(facts, rules=self.rows[facts.rules].astype(np.int32))
 
     def _judged(
-        self, found: FactArrays, lists: ListArrays, reranker: TunedReranker, fallback: Fallback
+        self, arrays: FactArrays, lists: ListArrays, reranker: TunedReranker, fallback: Fallback
     ) -> NDArray[np.int64]:
         """Return keys that stand for the model's scores of listed candidates; what follows a list stays below it."""
         sizes = lists.sizes + lists.n_later
         questions = np.repeat(np.arange(len(sizes)), sizes)
-        places = np.arange(len(questions)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        listed = places < lists.sizes[questions]
+        positions = np.arange(len(questions)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        listed = positions < lists.sizes[questions]
         nothing, offsets = np.empty(0, np.int32), np.zeros(len(sizes) + 1, np.int64)
         queries = QueryArrays(lists.entities, lists.relations, offsets, nothing, offsets, nothing)
         answers = empty_answers(len(sizes), 0, 0)._replace(n_candidates=lists.n_candidates)
-        best = Lists(lists.sizes, found.candidates[listed], found.evidence[listed])
+        best = Lists(lists.sizes, arrays.candidates[listed], arrays.evidence[listed])
         fits = fallback.columns(queries.entities, queries.relations, best.questions, best.candidates)
         scores = np.empty(len(questions))
         rows = rows_of(self.finder.ready, queries, answers, best, fits)
         scores[listed] = logistic(reranker.scores(rows, queries, best))
         lowest = np.ones(len(sizes))
         np.minimum.at(lowest, questions[listed], scores[listed])
-        scores[~listed] = to_confidences(found.keys[~listed]) * lowest[questions[~listed]]
+        scores[~listed] = to_confidences(arrays.keys[~listed]) * lowest[questions[~listed]]
         return to_scores(scores)
 
 
 @dataclass(frozen=True)
 class Narrowed:
-    """What need not be looked at: questions of relations with one object (`singles`) that have an answer, and
+    """What need not be looked at: questions of relations with one object (`one_object`) that have an answer, and
     candidates for a model whose rules cannot reach the score `floors` of their relation.
     """
 
-    singles: NDArray[np.bool_]
+    one_object: NDArray[np.bool_]
     floors: Scores
 
     @classmethod
@@ -271,7 +271,7 @@ def make_search(ranker: Ranker, least: Scores, narrowed: Narrowed | None = None)
         ready = make_ready(lister.graph, rules, options, block_connected=connected, tries=False)
     both_ways = model is None and bool((rules.lengths == 0).any())
     narrowed = narrowed or Narrowed.nothing(n_relations)
-    wanted = np.flatnonzero(np.isfinite(least)).astype(np.int32)
+    relations = np.flatnonzero(np.isfinite(least)).astype(np.int32)
     index, bodies = index_bodies(rules, ready.index, both_ways=both_ways)
     keys = to_scores(np.where(np.isfinite(least), np.maximum(least - ROUNDING, 0), 1))
     groups = NO_GROUPS if reranker is None or model is None else reranker.groups
@@ -279,10 +279,10 @@ def make_search(ranker: Ranker, least: Scores, narrowed: Narrowed | None = None)
         replace(ready, index=index),
         bodies,
         lister.aggregation,
-        np.concatenate([wanted, wanted + n_relations]).astype(np.int32) if both_ways else wanted,
+        np.concatenate([relations, relations + n_relations]).astype(np.int32) if both_ways else relations,
         np.concatenate([keys, keys]),
         np.tile(to_scores(narrowed.floors), 2),
-        np.concatenate([narrowed.singles, np.zeros(n_relations, np.bool_)]),
+        np.concatenate([narrowed.one_object, np.zeros(n_relations, np.bool_)]),
         groups if rows is None or not len(groups) else take_groups(groups, rows),
         TOP_K if model else 0,
     )
@@ -327,11 +327,11 @@ def missing_facts(
     entities = np.arange(ranker.graph.n_entities, dtype=np.int32)
     if subjects is not None and not search.both_ways:
         entities = np.unique(subjects)
-    found = _search_slices(ranker, search, entities, progress)
+    batches = _search_slices(ranker, search, entities, progress)
     if search.both_ways:
-        found = merge_directions(found if subjects is None else _only_about(found, subjects))
+        batches = merge_directions(batches if subjects is None else _only_about(batches, subjects))
     bits = split_bits(stated)
-    for facts in found:
+    for facts in batches:
         yield facts.take(held_by(dataset, facts.triples) & bits == 0)
 
 
@@ -348,6 +348,6 @@ def _search_slices(
         yield facts
 
 
-def _only_about(found: Iterator[FactColumns], subjects: NDArray[np.int32]) -> Iterator[FactColumns]:
-    for facts in found:
+def _only_about(batches: Iterator[FactColumns], subjects: NDArray[np.int32]) -> Iterator[FactColumns]:
+    for facts in batches:
         yield facts.take(np.isin(facts.triples[:, 0], subjects))
