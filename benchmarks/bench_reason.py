@@ -29,6 +29,7 @@ import anyburl
 data = anyburl.load_dataset(sys.argv[1])
 rules = anyburl.RuleSet.load(sys.argv[2] + ("/rules.parquet" if __import__("os").path.isdir(sys.argv[2]) else ""))
 rules = rules.with_vocabulary(data.vocabulary)
+rules = rules[0] if isinstance(rules, tuple) else rules  # older versions returned a report as well
 options = anyburl.RankOptions(block_connected="off", weights=json.loads(sys.argv[3]))
 if hasattr(anyburl, "Reasoner"):
     anyburl.evaluate(rules.slice(0, 10), data, split="valid", options=options)
