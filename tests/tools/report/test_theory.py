@@ -11,6 +11,7 @@ import pytest
 
 import anyburl
 from anyburl import Dataset, RuleError, RuleSet
+from anyburl.bodies.rescore import base_rates
 from anyburl.data.names import Names
 from anyburl.graph.stored import graph_of
 from anyburl.tools.options import ReportOptions
@@ -222,9 +223,10 @@ def test_a_law_that_only_says_what_is_commonest_adds_nothing(tmp_path: Path) -> 
     graph, facts = graph_of(table), table.triples[[relation == "nationality" for _, relation, _ in labels]]
     common = np.array([countries.count(object) / 100 for _, relation, object in labels if relation == "nationality"])
     assert commonness(graph, facts) == pytest.approx(common)
-    values, sure = added_values(rules, graph, facts, np.ones((2, 100), np.bool_)), rules.confidence(5)
+    rates, sure = base_rates(graph, rules), rules.confidence(5)
+    values = added_values(rules, rates, common, np.ones((2, 100), np.bool_))
     assert sure[1] < 0.7 < sure[0]
     assert not values[1].any()
     assert values[0] == pytest.approx(0.85 * (sure[0] - common))
     is_us = common == 0.7
-    assert not added_values(rules, graph, facts, np.array([is_us, is_us]))[0, ~is_us].any()
+    assert not added_values(rules, rates, common, np.array([is_us, is_us]))[0, ~is_us].any()

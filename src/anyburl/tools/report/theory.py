@@ -3,8 +3,8 @@
 Rules can be laws if they are right often, and more often than the base rate of their heads. Candidates are those of
 them that distilling would choose for a relation: the rules of a distilled set or, of another one, the first in the
 order of distilling. Of these, laws are taken one by one, each time the one that adds most: the sum over facts of how
-much surer the best rule of a fact makes it than the law's absence would, see `added_values`. Short rules come first
-where the difference is small.
+much surer the best rule makes a fact than its commonness alone does, see `added_values`. Short rules come first where
+the difference is small.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ class Choice:
 class LawCandidates:
     """The rules that laws are chosen from, by relation.
 
-    `rows` are all rules that can be laws: those far enough above the base rate of their heads.
+    `rows` are all rules that can be laws: those far enough above the base rate of their heads, `base_rates`.
     """
 
     def __init__(self, rules: RuleSet, graph: GraphArrays, facts: Triples, ranking: RankOptions) -> None:
         self._rules = rules
         rows = np.flatnonzero((rules.support >= FEWEST) & (rules.confidence() > LEAST))
         part = rules.take(rows)
-        surprises = surprise(part.support, part.predictions, base_rates(graph, part)).astype(np.float64)
-        is_law = surprises >= LEAST
-        self.rows = rows[is_law]
+        rates = base_rates(graph, part)
+        is_law = surprise(part.support, part.predictions, rates).astype(np.float64) >= LEAST
+        self.rows, self.base_rates = rows[is_law], rates[is_law]
         part, order = part.take(is_law), np.empty(0, np.int64)
         self._survey: Survey | None = None
         if part.worth is not None:
@@ -121,14 +121,16 @@ def commonness(graph: GraphArrays, facts: Triples) -> NDArray[np.float64]:
     return answer_counts(graph, answers, backward) / sizes[np.where(by_subject, facts[:, 1], facts[:, 1] + n_relations)]
 
 
-def added_values(rules: RuleSet, graph: GraphArrays, facts: Triples, covers: NDArray[np.bool_]) -> NDArray[np.float64]:
+def added_values(
+    rules: RuleSet, rates: NDArray[np.float64], common: NDArray[np.float64], covers: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     """Return how much each rule adds to each fact that it covers (rules x facts).
 
-    This is how far its confidence is above the base rate of its head and, for a binary rule, how common the fact is: a
-    rule that is right in 7 of 10 cases because 7 of 10 things have that value adds nothing. Of rules that say the same,
-    short ones count more.
+    This is how far its confidence is above the base rate of its head (`rates`) or, for a binary rule, how `common` the
+    fact is: a rule that is right in 7 of 10 cases because 7 of 10 things have that value adds nothing. Of rules that
+    say the same, short ones count more.
     """
-    known = np.where(rules.is_binary[:, None], commonness(graph, facts), base_rates(graph, rules)[:, None])
+    known = np.where(rules.is_binary[:, None], common, rates[:, None])
     above = (
         np.maximum(rules.confidence(SMOOTHING)[:, None] - known, 0)
         * PER_ATOM ** np.maximum(rules.lengths - 1, 0)[:, None]
@@ -265,7 +267,8 @@ class _Author:
         candidates = known.choose(relation, CANDIDATES if in_full else FEW_CANDIDATES)
         rows, identity = known.rows[candidates], self.ranking.object_identity
         covers = predicted_facts_of(self.walked, self.rules, rows, facts, object_identity=identity)
-        values = added_values(self.rules.take(rows), self.graph, facts, covers)
+        rates, common = known.base_rates[candidates], commonness(self.graph, facts)
+        values = added_values(self.rules.take(rows), rates, common, covers)
         return choose_laws(rows, values, covers, self.options.laws if in_full else 1)
 
     def count(self, choices: Sequence[Choice]) -> None:
