@@ -85,9 +85,7 @@ def _columns(links: Sequence[Link]) -> dict[str, int]:
             columns[relation] = max((column(one) + 1 for one in before[relation]), default=0)
         return columns[relation]
 
-    for relation in before:
-        column(relation)
-    return columns
+    return {relation: column(relation) for relation in before}
 
 
 def _leads(before: dict[str, set[str]], source: str, target: str) -> bool:
