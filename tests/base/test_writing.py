@@ -194,7 +194,7 @@ def test_an_interrupt_while_writing_is_an_interrupt(tmp_path: Path) -> None:
         for n_parts in range(1, 1000):
             if n_parts == 3:
                 os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.02 * (n_parts >= 3))  # the signal is noticed by another thread, later on a busy machine
+            time.sleep(0.02 * (n_parts >= 3))  # the thread that waits looks for interrupts ten times a second
             yield pl.DataFrame({"line": ["text"] * 1000})
 
     def write(lines: pl.LazyFrame) -> Any:

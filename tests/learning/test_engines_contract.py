@@ -233,12 +233,15 @@ def test_pieces_of_the_bodies_go_to_all_workers_of_a_path_budget(kept_workers: N
     engine = learner.engine
     assert isinstance(engine, RayEngine)
 
+    has_had_one = np.zeros(2, np.bool_)
+
     def look(span: Span) -> None:
         owned = np.array([*engine._owned.values()])
         assert (owned.sum(axis=0) == 1).all()
-        assert owned.any(axis=1).all()  # how many each of them takes depends on what else the machine does
+        has_had_one[:] |= owned.any(axis=1)  # in one span, a worker may take all while another waits for a core
 
     assert run(learner, look)
+    assert has_had_one.all()
 
 
 # With seconds.

@@ -6,7 +6,7 @@ The tests allow Polars to warn here; a warning from anywhere else is an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Event
 
@@ -15,6 +15,8 @@ from polars.io.plugins import register_io_source
 
 UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What Polars raises at a file that it cannot read; at some damaged ones, it panics."""
+
+LOOK_FOR_INTERRUPTS = 0.1  # seconds
 
 
 def stream_frames(schema: pl.Schema, frames: Callable[[], Iterator[pl.DataFrame]]) -> pl.LazyFrame:
@@ -46,6 +48,8 @@ def sink_frames(
     with ThreadPoolExecutor(1, thread_name_prefix="anyburl-writer") as pool:
         writing = pool.submit(write, stream_frames(schema, parts))
         try:
+            while wait([writing], timeout=LOOK_FOR_INTERRUPTS).not_done:
+                pass  # an interrupt that the system gave to another thread is raised here, between two waits
             writing.result()
         finally:
             is_stopped.set()
