@@ -124,6 +124,10 @@ def remove_a_split(run: Path) -> None:
     (run.parent / "data" / "valid.txt").unlink()
 
 
+def add_values(run: Path) -> None:
+    (run.parent / "data" / "attributes.tsv").write_text("p00\tage\t41\np01\tage\t42\n")
+
+
 def truncate(run: Path) -> None:
     file = run / "prepared" / "rules" / "head.npy"
     file.write_bytes(file.read_bytes()[:-4])
@@ -202,6 +206,7 @@ DAMAGES: dict[Callable[[Path], None], str] = {
     change_rules: "the rules have changed since",
     change_data: "the data has changed since",
     remove_a_split: "the data has changed since",
+    add_values: "the data has changed since",
     truncate: "are damaged (rules/head.npy has",
     flip_bytes: "are damaged (index/short/codes.npy has changed)",
     use_arrays_of_other_rules: "are damaged (rules/head.npy has changed)",

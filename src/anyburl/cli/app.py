@@ -29,7 +29,7 @@ from anyburl import __version__
 from anyburl.base.errors import AnyburlError, InvalidOptionError, OptionError, UnknownDataError, quoted
 from anyburl.base.files import at_home, is_text
 from anyburl.cli.arguments import Command, is_given, with_flags, with_parameters
-from anyburl.cli.events import exhausted, lacks_descriptors, logged
+from anyburl.cli.events import exhausted, logged
 from anyburl.cli.loading import download_data_argument
 from anyburl.cli.notes import (
     STANDARD_OUTPUT,
@@ -134,6 +134,7 @@ def _refuse(key: str, subject: str, *, has_times: bool) -> None:
     raise OptionError(f"{flag} is for facts with times, and {subject} has none{hint}")
 
 
+FEWEST_FILES = 16
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
 
@@ -152,7 +153,7 @@ class AnyburlGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command; turn exceptions into a sentence and an exit code."""
         try:
-            if (sentence := lacks_descriptors()) is not None:
+            if (sentence := _lacks_descriptors()) is not None:
                 _fail(sentence, INTERNAL_ERROR, None)
             return super().invoke(ctx)
         except InvalidOptionError as error:
@@ -206,6 +207,18 @@ class AnyburlGroup(TyperGroup):
         if standalone_mode:
             sys.exit(code if isinstance(code, int) else 0)
         return code
+
+
+def _lacks_descriptors() -> str | None:
+    """Return a sentence if this process may open so few files that libraries would fail in ways of their own."""
+    try:
+        import resource
+    except ImportError:  # the system has no such limit
+        return None
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= allowed < FEWEST_FILES:
+        return f"this process may open {allowed} files: allow it at least {FEWEST_FILES} (ulimit -n)"
+    return None
 
 
 COMMANDS = {

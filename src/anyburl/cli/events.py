@@ -33,21 +33,8 @@ from anyburl.cli.arguments import with_parameters
 from anyburl.cli.start import NO_MEMORY, lacks_memory
 
 NO_FILES = "too many open files: allow this process more of them (ulimit -n)"
-FEWEST_FILES = 16
 WORDS_FOR_FILES = ("Too many open files", "TooManyOpenFiles")
 LEAST = 1 << 28  # bytes of address space: less than Polars needs to be loaded
-
-
-def lacks_descriptors() -> str | None:
-    """Return a sentence if this process may open so few files that libraries would fail in ways of their own."""
-    try:
-        import resource
-    except ImportError:  # the system has no such limit
-        return None
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= allowed < FEWEST_FILES:
-        return f"this process may open {allowed} files: allow it at least {FEWEST_FILES} (ulimit -n)"
-    return None
 
 
 def exhausted(error: BaseException) -> str | None:

@@ -280,11 +280,10 @@ def _print_difference(difference: RuleDifference, top: int, names: Names) -> Non
 
 def _named(rule: str, names: Names) -> str:
     """Return a rule in readable names."""
-    from anyburl.reasoning.explanation import render as words
     from anyburl.rules.rule import parse_rule
 
     try:
-        return words.rule_text(parse_rule(rule), names)
+        return parse_rule(rule).named(names)
     except RuleError:  # a text that can be read in two ways
         return rule
 

@@ -117,7 +117,6 @@ def _margins(rules: RuleSet) -> dict[str, list[float | None]]:
 
 def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]]:
     """Return the rules as plain values, for tables and JSON; with names, `named` is the rule in readable names."""
-    from anyburl.reasoning.explanation import render as words
     from anyburl.rules.types import RuleType
 
     types = [str(name) for name in RuleType]
@@ -133,7 +132,7 @@ def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]
         "rule": rules.texts().to_list(),
     }
     if names is not None and (names or rules.vocabulary.relations.str.contains("://", literal=True).any()):
-        columns["named"] = [words.rule_text(rule, names) for rule in rules]
+        columns["named"] = [rule.named(names) for rule in rules]
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 

@@ -21,11 +21,11 @@ from anyburl.data.files import SPLITS as SPLITS
 from anyburl.data.formats.frames import COLUMNS, TriplesLike, is_rdflib, label_frame, write_rdflib
 from anyburl.data.names import Names
 from anyburl.data.options import Gathered, ReadOptions
-from anyburl.data.sources import located
+from anyburl.data.sources import located, read_value_files
 from anyburl.data.stored import open_index
 from anyburl.data.table import Ids, TripleTable, fingerprint, tables_of
 from anyburl.data.terms import RDF_TYPE, SUBCLASS, WELL_KNOWN
-from anyburl.data.values import read_attributes, read_value_files, recognise_values, take_named_values
+from anyburl.data.values import read_attributes, recognise_values, take_named_values
 from anyburl.data.vocabulary import Vocabulary
 
 
@@ -267,19 +267,7 @@ def _located(data: str | os.PathLike[str], options: ReadOptions, progress: Read)
     with located(data) as source:
         source.check_split(options)
         if source.index is not None:
-            stored = open_index(source.index)
-            train, valid, test = stored.tables
-            return Dataset(
-                stored.card.name,
-                train,
-                valid,
-                test,
-                source.source,
-                stored.card.fingerprint,
-                names=stored.names,
-                left_out=stored.card.left_out,
-                attributes=stored.attributes,
-            )
+            return load_index(source.index, source.source)
         gathered, n_read = Gathered(), 0
 
         def reported(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -292,6 +280,24 @@ def _located(data: str | os.PathLike[str], options: ReadOptions, progress: Read)
         tables = tables_of([reported(source.batches(split, options, gathered)) for split in SPLITS])
     names = Names(gathered.names, {**gathered.prefixes, **options.prefixes})
     return _made(source.name, tables, options, gathered, source=source.source, names=names)
+
+
+def load_index(folder: Path, source: str) -> Dataset:
+    """Open the folder that `anyburl index` wrote for a data set; `source` is what is recorded as where it is."""
+    check_not_forked()
+    stored = open_index(folder)
+    train, valid, test = stored.tables
+    return Dataset(
+        stored.card.name,
+        train,
+        valid,
+        test,
+        source,
+        stored.card.fingerprint,
+        names=stored.names,
+        left_out=stored.card.left_out,
+        attributes=stored.attributes,
+    )
 
 
 def _made(name: str, tables: list[TripleTable], options: ReadOptions, gathered: Gathered, **more: Any) -> Dataset:

@@ -30,10 +30,10 @@ from anyburl.data.files import SPLITS, TRIPLE_SUFFIXES, read_batches
 from anyburl.data.formats.layouts import find_edges, is_ogb, read_ogb
 from anyburl.data.options import Gathered, ReadOptions
 from anyburl.data.remote.addresses import ENDPOINT, Address, find_address, shown_argument
-from anyburl.data.remote.database import connected, read_database
+from anyburl.data.remote.database import connected, read_database, read_whole_table
 from anyburl.data.remote.endpoint import read_endpoint
 from anyburl.data.remote.http import send
-from anyburl.data.values import find_value_files, read_value_files, take_named_values
+from anyburl.data.values import read_values, rows_of_table, take_named_values
 
 
 def check_access(address: Address, timeout: float, *, writing: bool = False) -> None:
@@ -51,6 +51,10 @@ FOLDER_HOLDS = (
     ".parquet, or RDF"
 )
 RUN = "options.json"  # marks the folder of a run, which also has a train.parquet
+STEMS = ("attributes", "numeric")
+"""How files of values in a folder of data begin: attributes.tsv, numeric.txt.gz; attributes_valid.tsv if held out."""
+
+VALUE_SUFFIXES = (*(kind + packed for kind in (".txt", ".tsv", ".csv") for packed in ("", ".gz", ".zst")), ".parquet")
 
 
 @dataclass(frozen=True)
@@ -204,3 +208,35 @@ def _refuse_missing(data: str) -> NoReturn:
     hint = f"; did you mean {' or '.join(similar)}?" if similar else known
     shown = shown_argument(data)
     raise UnknownDataError(f"no data set, folder or file {shown!r}{also}{hint}", similar)
+
+
+def find_value_files(folder: Path) -> dict[str, Path]:
+    """Return the files of values in a folder, by split: attributes.tsv, attributes_train.tsv, attributes_valid.tsv."""
+    by_split = {}
+    for split in SPLITS:
+        stems = [f"{stem}_{split}" for stem in STEMS] + [*STEMS] * (split == "train")
+        files = [path for stem in stems for suffix in VALUE_SUFFIXES if (path := folder / (stem + suffix)).is_file()]
+        if len(files) > 1:
+            names = " and ".join(file.name for file in files)
+            raise DataError(f"{folder}: expected one file of values for {split}, got {names}; keep one of them")
+        if files:
+            by_split[split] = files[0]
+    return by_split
+
+
+def read_value_files(files: Mapping[str, Path], options: ReadOptions, gathered: Gathered) -> None:
+    """Collect the texts in files of values: those beside the data, and the file or folder that the options name."""
+    for split, file in files.items():
+        gathered.values.append((split, read_values(file)))
+    if options.attribute_file is None:
+        return
+    if address := find_address(options.attribute_file):
+        table = read_whole_table(address, options.timeout)
+        gathered.values.append(("train", rows_of_table(table, address.text)))
+        return
+    path = at_home(options.attribute_file)
+    more = find_value_files(path) if path.is_dir() else {"train": path}
+    if not more:
+        raise DataError(f"{path}: expected a file of values such as {STEMS[0]}.tsv in this folder, got none")
+    for split, file in more.items():
+        gathered.values.append((split, read_values(file)))

@@ -33,7 +33,7 @@ from anyburl.base.errors import DataError, RunError
 from anyburl.base.machine import available_cores, map_in_threads
 from anyburl.base.sealed import open_array, open_record, read_seal, save_record
 from anyburl.base.writing import replace_text, replacing_folder
-from anyburl.data.dataset import Dataset, load_dataset, load_recorded
+from anyburl.data.dataset import Dataset, load_index, load_recorded
 from anyburl.data.options import ReadOptions
 from anyburl.data.sources import located
 from anyburl.data.vocabulary import Vocabulary
@@ -221,10 +221,10 @@ def _check_data(card: dict[str, Any]) -> bool:
 
 def _open_data(folder: Path, card: dict[str, Any]) -> Dataset:
     """Open the data; they are where they came from, not in this folder."""
-    stored = load_dataset(card["data"]["index"] or folder / "data")
     data = card["data"]
+    stored = load_index(Path(data["index"] or folder / "data"), data["source"])
     reading = ReadOptions.from_json(data.get("reading", {}))
-    return replace(stored, source=data["source"], stored_fingerprint=data["fingerprint"], reading=reading)
+    return replace(stored, stored_fingerprint=data["fingerprint"], reading=reading)
 
 
 def source_stamps(source: str | None) -> dict[str, Stamp]:
@@ -232,7 +232,9 @@ def source_stamps(source: str | None) -> dict[str, Stamp]:
     if source is None:
         return {}
     with located(source) as data:
-        files = [data.index / "index.json"] if data.index else [file for file in data.files.values() if file]
+        files = (
+            [data.index / "index.json"] if data.index else [*filter(None, data.files.values()), *data.values.values()]
+        )
         return {file.name: stamp(file) for file in files}
 
 

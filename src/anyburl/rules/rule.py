@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from anyburl.base.errors import RuleError, quoted
+from anyburl.data.names import Names
 from anyburl.data.vocabulary import SELF_TOKEN, Vocabulary
 from anyburl.rules.parts import SELF as SELF
 from anyburl.rules.parts import Atom as Atom
@@ -107,6 +108,10 @@ class Rule:
         """Return the rule with its labels written by two functions, such as escaped, or as names."""
         head, *body = (part.text(relation, entity) for part in (self.head, *self.parts))
         return f"{head} <= {', '.join(body)}"
+
+    def named(self, names: Names) -> str:
+        """Return the rule with the names of its relations and constants."""
+        return self.text(names.get, names.get)
 
     def facts(self, walk: Iterable[int], vocabulary: Vocabulary, *, with_values: bool = True) -> tuple[OpenFact, ...]:
         """Return what each part says of the entities along the path, -1 for anything; see `Condition.fact`."""

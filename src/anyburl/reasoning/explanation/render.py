@@ -24,11 +24,6 @@ from anyburl.rules.rule import Rule, Y
 ANYTHING = "?"
 
 
-def rule_text(rule: Rule, names: Names) -> str:
-    """Return a rule with the names of its relations and constants."""
-    return rule.text(names.get, names.get)
-
-
 def no_rule_text(*, by_embedding: bool) -> str:
     """Return what stands in the place of the best rule of an answer that no rule predicts."""
     return f"by {'the embedding' if by_embedding else 'its relations and nearness'}, no rule"
@@ -144,7 +139,7 @@ def _add_near_miss(tree: Tree, near_miss: NearMiss, names: Names) -> None:
 def _rule_line(reason: Reason | NearMiss, names: Names, style: str, remark: str) -> Text:
     """Return two lines: confidence and rule; type, counts and what it contributes."""
     line = Text(f"{reason.confidence:.3f}", f"bold {style}")
-    line.append(f"  {rule_text(reason.rule, names)}")
+    line.append(f"  {reason.rule.named(names)}")
     details = [str(reason.rule.type), counts_text(reason), *([remark] if remark else [])]
     line.append(f"\n       {', '.join(details)}", "dim")
     return line
@@ -342,7 +337,7 @@ def _reason(reason: Reason, explanation: ExplanationRecord, names: Names) -> str
     drawn = to_svg(proof_graph([reason], explanation.triple, names.get))
     listed = f"<ol>{facts}</ol>" if facts else "<p>needs no facts: the rule has no body</p>" * (not reason.rule.length)
     return (
-        f"<section><h2><b>{reason.confidence:.3f}</b><code>{escape(rule_text(reason.rule, names))}</code></h2>"
+        f"<section><h2><b>{reason.confidence:.3f}</b><code>{escape(reason.rule.named(names))}</code></h2>"
         f"<p>{escape(details)}</p><figure>{drawn}</figure>{listed}</section>\n"
     )
 
@@ -353,7 +348,7 @@ def _near_miss(near_miss: NearMiss, explanation: ExplanationRecord, names: Names
     drawn = to_svg(near_miss_graph(near_miss, explanation.triple, names.get))
     return (
         '<section class="near"><p>the strongest rule that lacks one fact only</p>'
-        f"<h2><b>{near_miss.confidence:.3f}</b><code>{escape(rule_text(near_miss.rule, names))}</code></h2>"
+        f"<h2><b>{near_miss.confidence:.3f}</b><code>{escape(near_miss.rule.named(names))}</code></h2>"
         f"<p>{escape(details)}</p><figure>{drawn}</figure>"
         f'<ul>{facts}<li class="lack">{missing_words(near_miss)}: '
         f"{_fact(near_miss.missing, names)}</li></ul></section>\n"
