@@ -24,7 +24,7 @@ from anyburl.base.errors import counted
 from anyburl.cli.events import MemoryWatch, peak_memory_mb, resident_bytes, tell, tell_progress
 from anyburl.cli.notes import Interrupts, PlainConsole, Slow, compile_kernels, starting
 from anyburl.cli.tables import counts_table
-from anyburl.learning.options import DISTILLED
+from anyburl.learning.options import ALL, DISTILLED
 from anyburl.rules.types import RuleType
 
 if TYPE_CHECKING:
@@ -240,6 +240,7 @@ def run_session(
     """
     from anyburl.cli.rules import Measuring  # which imports this module
     from anyburl.learning.threads import warm_up_learning
+    from anyburl.reasoning.explanation.relatives import MANY
 
     n_relations, has_values = dataset.vocabulary.n_relations, not dataset.attributes.empty
     compile_kernels(lambda: warm_up_learning(options, n_relations, has_values=has_values), notes)
@@ -251,7 +252,8 @@ def run_session(
         notes.say(f"interrupted after {learner.elapsed:.1f} s: {replacing} is as it was before", "yellow")
         raise KeyboardInterrupt
     rules = _finish(learner, recorder, notes, replacing, _keeping(dataset, learner, notes))
-    Measuring(str(recorder.run.path), None, options.threads, notes).write_best(rules)
+    if len(rules) >= MANY:
+        Measuring(str(recorder.run.path), None, options.threads, notes).write_best(rules)
     session = Session(learner, recorder, rules)
     tell("saved", run=str(recorder.run.path), rules=len(rules), stopped_by=learner.stopped_by)
     _remark_end(session, notes)
@@ -293,11 +295,10 @@ def _keeping(dataset: Dataset, learner: Learner, notes: PlainConsole) -> KeepRul
     from anyburl.reasoning.shortcuts import warm_up_distilling
 
     n_rules, options = learner.store.n_rules, learner.options
-    keep = rules_to_keep(dataset, options, lambda doing, done: Slow(notes, doing, done))
-    if keep is None or not n_rules or (n_rules <= MANY_RULES and options.keep != DISTILLED):
+    if options.keep == ALL or not n_rules or (n_rules <= MANY_RULES and options.keep != DISTILLED):
         return None
     compile_kernels(lambda: warm_up_distilling(dataset.vocabulary.n_relations), notes)
-    return keep
+    return rules_to_keep(dataset, options, lambda doing, done: Slow(notes, doing, done))
 
 
 def _finish(

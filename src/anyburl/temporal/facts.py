@@ -19,11 +19,9 @@ from anyburl.base.checking import choose_options
 from anyburl.base.errors import AnyburlError, DataError, InvalidOptionError
 from anyburl.base.files import first_bytes
 from anyburl.base.machine import check_not_forked
-from anyburl.base.sealed import scan_parquet
-from anyburl.data.files import SPLITS, is_parquet
-from anyburl.data.formats.delimited import first_fields, is_csv, read_blocks
+from anyburl.data.files import SPLITS, first_row, is_parquet
+from anyburl.data.formats.delimited import is_csv, read_blocks
 from anyburl.data.formats.frames import TriplesLike, label_frame
-from anyburl.data.formats.rdf import is_rdf
 from anyburl.data.names import Names
 from anyburl.data.options import COLUMNS, RECOGNISED, Gathered, ReadOptions, has_usual_names, usual_times
 from anyburl.data.sources import located
@@ -224,12 +222,9 @@ def recognise_times(source: str, reading: ReadOptions) -> bool:
     try:
         with located(source) as files:
             file = files.files.get("train")
-            if files.address is not None or files.index is not None or file is None or file.is_dir() or is_rdf(file):
+            if files.address is not None or files.index is not None or file is None or file.is_dir():
                 return False
-            if is_parquet(file):
-                names = scan_parquet(file).collect_schema().names()
-            else:
-                names = first_fields(file, first_bytes(file, "facts", DataError))
+            names = first_row(file)
     except AnyburlError:
         return False  # the error is reported when the data is read
     if len(names) not in (4, 5):
