@@ -19,7 +19,8 @@ from anyburl import Reasoner, RuleSet, RunDirectory
 from anyburl.base.errors import RunError
 from anyburl.base.sealed import TAG
 from anyburl.reasoning.opening import Front, make_prepared
-from anyburl.reasoning.prepared import CARD, NotPreparedError, can_prepare, open_prepared
+from anyburl.reasoning.prepared import CARD, NotPreparedError, open_prepared
+from anyburl.rules.run_folder import is_finished
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +275,7 @@ def test_a_run_that_is_still_learned_is_not_prepared_and_what_was_is_not_used(ru
     rules = RuleSet.load(run)
     expected = told(open_run(run)[0])
     RunDirectory.open(run).write_part([rules[:3]])
-    assert not can_prepare(run)
+    assert not is_finished(run)
     with pytest.raises(NotPreparedError, match="the run was continued since"):
         open_prepared(run)
     reasoner, heard = open_run(run)

@@ -303,7 +303,9 @@ def load_index(folder: Path, source: str) -> Dataset:
 def _made(name: str, tables: list[TripleTable], options: ReadOptions, gathered: Gathered, **more: Any) -> Dataset:
     """Return the data set of some triples and of the values that were read with them."""
     tables = recognise_values(tables, options, gathered)
-    train, valid, test = _split(tables, options)
+    if options.split:
+        tables = split_table(tables[0], options.split, options.split_seed)
+    train, valid, test = tables
     values = read_attributes(gathered, train.vocabulary, options)
     return Dataset(
         name,
@@ -316,10 +318,6 @@ def _made(name: str, tables: list[TripleTable], options: ReadOptions, gathered: 
         held_out={split: own for split, own in values.items() if not own.empty},
         **more,
     )
-
-
-def _split(tables: list[TripleTable], options: ReadOptions) -> list[TripleTable]:
-    return split_table(tables[0], options.split, options.split_seed) if options.split else tables
 
 
 def _labels(split: str, triples: TripleTable | TriplesLike | None, options: ReadOptions) -> pl.DataFrame:

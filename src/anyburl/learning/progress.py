@@ -16,7 +16,7 @@ import polars as pl
 from anyburl.base.checking import MOST
 from anyburl.base.files import is_text
 from anyburl.learning.policy import ProfileSpan, SpanRecord
-from anyburl.rules.run_folder import RULES, described_run, part_files, read_trace
+from anyburl.rules.run_folder import described_run, is_finished, read_trace
 from anyburl.rules.types import PathProfile
 
 SPAN = {
@@ -82,7 +82,7 @@ def read_progress(folder: str | os.PathLike[str]) -> Progress:
         snapshots=tuple(_snapshots(lines)),
         notes=tuple((float(line["elapsed"]), str(note)) for line in lines for note in _listed(line, "notes")),
         wanted_seconds=None if options.get("paths") is not None else _number(options.get("seconds")),
-        is_finished=_is_finished(path),
+        is_finished=is_finished(path),
     )
 
 
@@ -95,10 +95,6 @@ def trace_table(trace: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
         if isinstance(entry, dict)
     ]
     return pl.DataFrame(rows, schema=PROFILE)
-
-
-def _is_finished(path: Path) -> bool:
-    return (path / RULES).is_file() and not part_files(path)
 
 
 def _is_span(line: Mapping[str, Any]) -> bool:

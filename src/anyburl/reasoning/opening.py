@@ -34,7 +34,6 @@ from anyburl.reasoning.prepared import (
     Carried,
     NotPreparedError,
     Prepared,
-    can_prepare,
     digest,
     may_be_own_data,
     open_prepared,
@@ -44,7 +43,7 @@ from anyburl.reasoning.prepared import (
     write_prepared,
 )
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.run_folder import RULES, described_run
+from anyburl.rules.run_folder import RULES, described_run, is_finished
 
 if TYPE_CHECKING:
     from anyburl.models.tuned.listing import OtherModel
@@ -155,7 +154,7 @@ def _open_rules(
     if reranker is not None:
         ranker = replace(ranker, backend=engine.start(ranker.ready, options, front), reranker=reranker)
         return Opened(ranker, dataset, seconds, seed)
-    home = run if run is not None and at_home and can_prepare(run) else None
+    home = run if run is not None and at_home and is_finished(run) else None
     return _finish(ranker, dataset, seconds, engine, front, seed, home, other=other)
 
 
@@ -207,7 +206,7 @@ def open_run(
         prepared = open_prepared(run)
     except NotPreparedError as error:
         rules, dataset = load()
-        made = _try_to_prepare(run, rules, dataset, front, f"{error}") if prepare and can_prepare(run) else None
+        made = _try_to_prepare(run, rules, dataset, front, f"{error}") if prepare and is_finished(run) else None
         if made is None:
             return _open_rules(rules, dataset, options, engine, front, seed, other, run, at_home=True)
         prepared = made

@@ -45,7 +45,7 @@ from anyburl.ranking.queries import blocks_connected
 from anyburl.rules.columns import COLUMNS, REQUIRED, Holds
 from anyburl.rules.combine import known_rules
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.run_folder import RULES, described_run, part_files
+from anyburl.rules.run_folder import RULES, described_run, is_finished
 
 FORMAT = 2
 PREPARED = "prepared"
@@ -75,11 +75,6 @@ class Prepared:
     blocks_auto: bool  # whether connected pairs are blocked if that is left to the data
     rules_digest: str
     n_left_out: int  # rules with labels that are not in the data
-
-
-def can_prepare(run: Path) -> bool:
-    """Whether a folder holds a run whose rules do not change: one that ended."""
-    return (run / RULES).is_file() and not part_files(run)
 
 
 def prepared_bytes(dataset: Dataset, graph: GraphArrays, rules: RuleSet, index: RuleIndex) -> int:
@@ -194,7 +189,7 @@ def _check_files(folder: Path, card: dict[str, Any]) -> bool:
 
 
 def _check_rules(run: Path, card: dict[str, Any]) -> bool:
-    if not can_prepare(run):
+    if not is_finished(run):
         raise NotPreparedError("the run was continued since")
     if stamp(run / RULES) == tuple(card["rules"]["stamp"]):
         return False

@@ -173,6 +173,11 @@ def _read_file(file: Path, vocabulary: Vocabulary) -> RuleColumns:
     return rules
 
 
+def is_finished(run: Path) -> bool:
+    """Whether a folder holds a run that has ended, so that its rules do not change."""
+    return (run / RULES).is_file() and not part_files(run)
+
+
 def part_files(folder: Path, suffix: str = PART_SUFFIX) -> list[Path]:
     """Return the parts of a run, or the numbered files with another suffix beside them, in their order."""
     files = (folder / PARTS).glob(f"*{suffix}")

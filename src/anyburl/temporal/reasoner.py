@@ -388,7 +388,7 @@ class TemporalReasoner:
         `probability`: that the fact is true, given that the question has an answer at its moment. If the reasoner was
         opened from a run folder, the calibration is kept there.
         """
-        report = calibrate_temporal(self.dataset, self.rules.options, self.aggregation, _reasoner_for(self), say)
+        report = calibrate_temporal(self.dataset, self.aggregation, _reasoner_for(self), say)
         self.calibration = report.calibration
         if self.run is not None:
             save_temporal_run(self.run, self.rules, self.dataset, self.calibration)

@@ -152,7 +152,6 @@ def scored_candidates(reasoner: Any, split: str) -> tuple[Floats, NDArray[np.boo
 
 def calibrate_temporal(
     dataset: TemporalDataset,
-    options: TemporalOptions,
     aggregation: str,
     make: Callable[[TemporalDataset], Any],
     say: Callable[[str], None],

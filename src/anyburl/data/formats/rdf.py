@@ -197,12 +197,12 @@ class TermWriter:
         return [f"@prefix {prefix}: <{iri}> ." for prefix, iri in sorted(self.prefixes.items())]
 
 
-def rdf_lines(triples: pl.DataFrame, path: Path, prefixes: Mapping[str, str] | None = None) -> pl.Series:
+def rdf_lines(triples: pl.DataFrame, path: Path) -> pl.Series:
     """Return the lines of a file of RDF; its name says which kind."""
     kind = rdf_format(path)
     if kind not in WRITTEN or path.suffix.lower() == ".bz2":
         raise DataError(f"{path}: expected an RDF file that ends in {WRITABLE_RDF}")
-    writer = TermWriter(kind, prefixes or {})
+    writer = TermWriter(kind, {})
     ended = writer.statements(triples) + " ."
     return pl.concat([pl.Series(writer.head(), dtype=pl.String), ended.rename("")])
 

@@ -85,10 +85,6 @@ class Distilled:
             "facts": self.n_facts,
         }
 
-    def represented(self, row: int) -> RuleSet:
-        """Return the rules that were left out and that the kept rule at `row` stands for, the nearest first."""
-        return self.left_out.take(np.flatnonzero(self.representation.kept == row))
-
 
 def distil_ranker(
     ranker: Ranker, dataset: Dataset, options: DistilOptions, watch: Watch = unwatched, *, for_model: bool = False

@@ -161,7 +161,9 @@ def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
     lengths = (bodies >= 0).sum(axis=1, dtype=np.int32)
     starts, ends, constants = body_ends(rules, rows, triple[0], triple[2])
     identity = ranker.options.object_identity
-    possible = (lengths > 0) & ~_says_itself(bodies, lengths, rules.head[rows], constants, rules.body_constant[rows])
+    # What h(X,Y) <= h(X,Y) and h(X,c) <= h(X,c) lack is the triple itself.
+    says_itself = (lengths == 1) & (bodies[:, 0] == rules.head[rows]) & (constants == rules.body_constant[rows])
+    possible = (lengths > 0) & ~says_itself
     if identity:
         possible &= starts != ends
     fails = rules.has_condition[rows]
@@ -209,17 +211,6 @@ def _near_miss(ranker: Ranker, row: int, missing: int, nodes: NDArray[np.int32])
         place=missing,
         row=row,
     )
-
-
-def _says_itself(
-    bodies: NDArray[np.int32],
-    lengths: NDArray[np.int32],
-    heads: NDArray[np.int32],
-    head_constants: NDArray[np.int32],
-    body_constants: NDArray[np.int32],
-) -> NDArray[np.bool_]:
-    """Mark h(X,Y) <= h(X,Y) and h(X,c) <= h(X,c): what they lack is the triple itself."""
-    return np.asarray((lengths == 1) & (bodies[:, 0] == heads) & (head_constants == body_constants))
 
 
 def _strongest(ranker: Ranker, triple: Ids) -> Rows:

@@ -241,7 +241,7 @@ def check_degrees(facts: DatasetFacts, top: int) -> list[Finding]:
     degrees = np.bincount(triples[:, 0], minlength=facts.n_entities)
     degrees += np.bincount(triples[~is_own, 2], minlength=facts.n_entities)
     isolated = np.flatnonzero((degrees[triples[:, 0]] == 1) & (degrees[triples[:, 2]] == 1))
-    findings = [_distribution(degrees, top)]
+    findings = [_distribution(degrees)]
     findings += _hubs(facts, degrees, top)
     if len(isolated):
         sentence = f"{counted(len(isolated), 'fact is', 'facts are')} connected to no other"
@@ -250,7 +250,7 @@ def check_degrees(facts: DatasetFacts, top: int) -> list[Finding]:
     return findings
 
 
-def _distribution(degrees: NDArray[np.int64], top: int) -> Finding:
+def _distribution(degrees: NDArray[np.int64]) -> Finding:
     known = degrees[degrees > 0]
     powers = np.floor(np.log2(known)).astype(np.int64)
     counts = np.bincount(powers)
