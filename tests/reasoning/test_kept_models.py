@@ -178,7 +178,7 @@ def test_every_option_is_in_the_keys_of_kept_results_unless_it_has_no_effect(ori
     for chosen in ({}, {name: OTHER_VALUES[name]}):
         reasoner, heard = open_run(run, **chosen)
         ranker, data = reasoner.ranker, reasoner.dataset
-        keys["scores"].append(opening.key_of_calibration(ranker, data, 0, run).name)
+        keys["scores"].append(opening.make_calibration_key(ranker, data, 0, run).name)
         options = opening.tuning_options(ranker.options, ranker.block_connected, 0)
         keys["model"].append(tuning_key("rules", "data", options).name)
         keep_metrics(run, reasoner.evaluate("valid"), None)
@@ -192,7 +192,7 @@ def test_every_option_is_in_the_keys_of_kept_results_unless_it_has_no_effect(ori
 
 def test_the_seed_is_in_the_keys_of_kept_results(run: Path) -> None:
     reasoner, _ = open_run(run)
-    first, second = (opening.key_of_calibration(reasoner.ranker, reasoner.dataset, seed, run).name for seed in (0, 1))
+    first, second = (opening.make_calibration_key(reasoner.ranker, reasoner.dataset, seed, run).name for seed in (0, 1))
     assert first != second
     one, other = (opening.tuning_options(reasoner.options, False, seed) for seed in (0, 1))
     assert tuning_key("rules", "data", one).name != tuning_key("rules", "data", other).name

@@ -71,8 +71,8 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _lacks_files(error: BaseException) -> bool:
-    is_told = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE)
-    return is_told or any(words in str(error) for words in WORDS_FOR_FILES)
+    is_file_error = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE)
+    return is_file_error or any(words in str(error) for words in WORDS_FOR_FILES)
 
 
 LEAST_LEFT = 0.1  # of what there is

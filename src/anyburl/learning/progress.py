@@ -58,7 +58,7 @@ class Progress:
     `spans` has one row for each time span; `profiles` one for each span and path profile, with `rules`, the number that
     the profile has found so far; `types` one for each span, type and length of rules that were found in it, with their
     number so far (a trace of an older version does not tell). `notes` are events with their second, such as lost
-    workers. `wanted_seconds` is None for a run with a budget of paths.
+    workers. `planned_seconds` is None for a run with a budget of paths.
     """
 
     spans: pl.DataFrame
@@ -66,7 +66,7 @@ class Progress:
     types: pl.DataFrame
     snapshots: tuple[Snapshot, ...]
     notes: tuple[tuple[float, str], ...]
-    wanted_seconds: float | None
+    planned_seconds: float | None
     is_finished: bool
 
 
@@ -81,7 +81,7 @@ def read_progress(folder: str | os.PathLike[str]) -> Progress:
         types=_types(lines),
         snapshots=tuple(_snapshots(lines)),
         notes=tuple((float(line["elapsed"]), str(note)) for line in lines for note in _listed(line, "notes")),
-        wanted_seconds=None if options.get("paths") is not None else _number(options.get("seconds")),
+        planned_seconds=None if options.get("paths") is not None else _number(options.get("seconds")),
         is_finished=is_finished(path),
     )
 

@@ -116,7 +116,7 @@ class RayEngine(Stoppable):
         }
         deliveries: dict[int, Delivery] = {}
         results = {number: _WorkerResults() for number in workers}
-        was_told = False
+        has_passed_on = False
         while calls or deliveries:
             try:
                 if calls:
@@ -131,8 +131,8 @@ class RayEngine(Stoppable):
                 if self.stopped:
                     raise
                 self.stop()  # and keep what the workers have found
-            if self.stopped and not was_told:
-                was_told = True
+            if self.stopped and not has_passed_on:
+                has_passed_on = True
                 for number in calls.values():
                     workers[number].stop.remote()
         whole = {number: one for number, one in results.items() if one.reply is not None}

@@ -160,8 +160,8 @@ def cut_lists(
 def _are_targets(offsets: NDArray[np.int64], targets: NDArray[np.int32], best: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Tell of each question's best candidates which ones are its targets."""
     span = int(max(best.max(initial=0), targets.max(initial=0))) + 1
-    asked = np.repeat(np.arange(len(best)), np.diff(offsets)) * span + targets
-    return np.isin(np.arange(len(best))[:, None] * span + best, asked) & (best >= 0)
+    target_keys = np.repeat(np.arange(len(best)), np.diff(offsets)) * span + targets
+    return np.isin(np.arange(len(best))[:, None] * span + best, target_keys) & (best >= 0)
 
 
 def _cut(values: pl.Series, sizes: pl.Series) -> pl.Series:

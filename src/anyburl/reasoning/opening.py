@@ -332,12 +332,12 @@ def kept_calibration(
     """Return the calibration in the run folder that fits, if there is one."""
     if run is None or not (run / CALIBRATION).is_dir():
         return None
-    key = key_of_calibration(ranker, dataset, seed, run, prepared)
+    key = make_calibration_key(ranker, dataset, seed, run, prepared)
     calibration = load_calibration(run, key, dataset.vocabulary.n_relations)
     return None if isinstance(calibration, str) else calibration
 
 
-def key_of_calibration(
+def make_calibration_key(
     ranker: Ranker, dataset: Dataset, seed: int, run: Path, prepared: Prepared | None = None
 ) -> KeptKey:
     """Return what a calibration of the run's rules depends on."""

@@ -38,7 +38,7 @@ from anyburl.reasoning.opening import (
     Opened,
     answering_options,
     kept_calibration,
-    key_of_calibration,
+    make_calibration_key,
     open_rules,
     open_run,
     with_fallback,
@@ -346,7 +346,7 @@ class Reasoner:
         )
         self.calibration = report.calibration
         if self._run is not None:
-            key = key_of_calibration(self.ranker, self.dataset, self._seed, self._run)
+            key = make_calibration_key(self.ranker, self.dataset, self._seed, self._run)
             save_calibration(self._run, report.calibration, report.to_json(), key)
         return report
 

@@ -52,7 +52,7 @@ from anyburl.temporal.rules import SCHEMA, PairRules, TemporalRules
 N_BINS = 200
 LEAST_RIGHT = 20  # right candidates of a bin
 N_ERROR_BINS = 15
-TOLD = 0.5  # of the held-out facts in time, which calibration looks at
+GIVEN_SHARE = 0.5  # of the held-out facts, in the order of time: they are stated, the others are predicted
 
 Floats = NDArray[np.float64]
 
@@ -165,7 +165,7 @@ def calibrate_temporal(
     times = np.unique(held.times)
     if len(times) < 2:
         raise DataError(f"{dataset.name} has too few moments to calibrate on: it needs at least two in valid or train")
-    cut = int(held.times[min(int(len(held) * TOLD), len(held) - 1)])
+    cut = int(held.times[min(int(len(held) * GIVEN_SHARE), len(held) - 1)])
     cut = max(cut, int(times[1]))
     first, last = int(held.times[0]), int(held.times[-1]) + 1
     group = held.between(cut, last)

@@ -266,8 +266,11 @@ _NUMBERS = (
     "negativeInteger unsignedInt unsignedLong unsignedShort unsignedByte"
 )
 _DATES = "date dateTime dateTimeStamp gYear gYearMonth"
-KINDS = {**{XSD + name: NUMBER for name in _NUMBERS.split()}, **{XSD + name: DATE for name in _DATES.split()}}
-DATATYPES = {**KINDS, f"{XSD}boolean": "boolean"}
+NUMBERS_AND_DATES = {
+    **{XSD + name: NUMBER for name in _NUMBERS.split()},
+    **{XSD + name: DATE for name in _DATES.split()},
+}
+DATATYPES = {**NUMBERS_AND_DATES, f"{XSD}boolean": "boolean"}
 """The kinds of attributes, by the datatypes of literals."""
 
 VALUE_ROWS = dict.fromkeys(("entity", "attribute", "text", "kind", "origin"), pl.String)
@@ -508,7 +511,7 @@ def keep_literal(
         if kind == ENTITY:
             return True
     else:
-        kind = KINDS.get(datatype) if options.literals == "ranges" else None
+        kind = NUMBERS_AND_DATES.get(datatype) if options.literals == "ranges" else None
     if kind is not None:
         values.add(subject, relation, kind, literal.value)
     elif relation not in NAMING:

@@ -212,7 +212,7 @@ class _Part:
     def questions(self, known: KnownAnswers) -> KnownAnswers:
         """Return the questions whose answers these rules might predict."""
         queries = known.queries
-        is_asked = self.relations[queries.relations % len(self.relations)]
+        is_answerable = self.relations[queries.relations % len(self.relations)]
         if self.constants is not None:
             sizes = np.diff(queries.target_offsets)
             entities, n_entities = np.repeat(queries.entities, sizes), len(self.constants) - 1
@@ -220,8 +220,8 @@ class _Part:
             if self.constants[n_entities]:  # the token `self` stands for both
                 is_predicted |= queries.targets == entities
             question = np.repeat(np.arange(len(sizes)), sizes)
-            is_asked &= np.bincount(question[is_predicted], minlength=len(sizes)) > 0
-        return KnownAnswers(take_queries(queries, np.flatnonzero(is_asked)), known.from_train)
+            is_answerable &= np.bincount(question[is_predicted], minlength=len(sizes)) > 0
+        return KnownAnswers(take_queries(queries, np.flatnonzero(is_answerable)), known.from_train)
 
 
 def _parts(rules: RuleSet, relation_of: NDArray[np.int32], marked: Mask, n_relations: int) -> Iterator[_Part]:

@@ -226,14 +226,14 @@ class Functional:
 
 def find_functional(facts: DatasetFacts, *, back: bool) -> Functional:
     """Count the answers to every question that train answers."""
-    questions, places, counts = np.unique(
+    questions, rows_of_questions, counts = np.unique(
         questions_of(facts.train, facts.n_relations, back=back), return_inverse=True, return_counts=True
     )
     relations = questions % facts.n_relations
     n_questions = np.bincount(relations, minlength=facts.n_relations)
     n_single = np.bincount(relations[counts == 1], minlength=facts.n_relations)
     n_facts = np.bincount(facts.train[:, 1], minlength=facts.n_relations)
-    return Functional(back, n_questions, n_facts, n_single, counts[places])
+    return Functional(back, n_questions, n_facts, n_single, counts[rows_of_questions])
 
 
 def check_functional(facts: DatasetFacts, both: list[Functional], top: int) -> list[Finding]:
@@ -358,9 +358,9 @@ def _grouped(rules: RuleSet, width: int) -> tuple[Ints, CheckedRules]:
     scores = confidence(rules.support, rules.predictions, SMOOTHING)
     keys = rules.head.astype(np.int64) * width + rules.head_constant + 1
     order = np.lexsort((rules.lengths, -rules.support * scores, keys))
-    places = np.arange(len(order)) - np.searchsorted(keys[order], keys[order])
+    ranks = np.arange(len(order)) - np.searchsorted(keys[order], keys[order])
     most = np.where(rules.is_binary[order], MOST_BINARY, MOST_UNARY)
-    order = order[places < most]
+    order = order[ranks < most]
     order = order[np.lexsort((order, -scores[order], keys[order]))]
     different, numbers = np.unique(keys[order], return_inverse=True)
     checked = CheckedRules(

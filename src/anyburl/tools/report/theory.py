@@ -80,7 +80,7 @@ class LawCandidates:
             order = np.argsort(-part.worth, kind="stable")
         elif len(part):
             ranker = make_ranker(graph, part, ranking, block_connected=False)
-            self._survey = Survey.make(ranker, [_asked(facts, graph.n_relations)], FEWEST - 1, width=WIDTH)
+            self._survey = Survey.make(ranker, [_object_questions(facts, graph.n_relations)], FEWEST - 1, width=WIDTH)
             order = self._survey.rows[self._survey.order(shares_of(ranker.aggregation), CANDIDATES)]
         self._order: Rows = order
         self._relations = part.head[order] % max(1, graph.n_relations)
@@ -102,7 +102,7 @@ class LawCandidates:
         return np.bincount(positions[representatives.kept], minlength=len(chosen))
 
 
-def _asked(facts: Triples, n_relations: int) -> KnownAnswers:
+def _object_questions(facts: Triples, n_relations: int) -> KnownAnswers:
     """Return the question for the object of each fact: the rules that predict a fact are the same for its subject."""
     queries, _ = make_queries(facts, [], n_relations)
     return KnownAnswers(take_queries(queries, np.flatnonzero(queries.relations < n_relations)), from_train=True)
