@@ -382,7 +382,7 @@ def _right_where_they_decide(
     object_identity: bool,
     is_over: Callable[[], bool],
 ) -> NDArray[np.int64]:
-    """Return those of the rules at `rows` that say something that surer rules do not say already.
+    """Return the rules at `rows` that are right often enough about the entities for which no surer rule speaks.
 
     A condition decides about the entities that no rule h(X,c) <= b(X,c') or h(X,c) <= b(X,A) is surer about. If it is
     not right there more often than those rules say, beyond chance, it only repeats them, and speaks for whoever else

@@ -54,7 +54,7 @@ from anyburl.data.options import IGNORED, RECOGNISED, ReadOptions
 Run = Callable[..., None]
 
 BY_DATA: Mapping[str, Run] = {"learn": learn_history, "doctor": examine_history}
-"""The commands whose DATA tells."""
+"""The commands whose DATA decides whether there are times."""
 BY_RUN: Mapping[str, Run] = {
     "rules": show_temporal_rules,
     "evaluate": evaluate_history,
@@ -64,7 +64,7 @@ BY_RUN: Mapping[str, Run] = {
     "calibrate": calibrate_history,
     "serve": serve_history,
 }
-"""The commands whose run folder tells."""
+"""The commands whose run folder decides that."""
 
 
 def with_times(name: str, command: Run) -> Run:
@@ -92,7 +92,7 @@ def with_times(name: str, command: Run) -> Run:
 
 
 def _subject(name: str, values: Mapping[str, Any]) -> str:
-    """Return what tells: DATA, or the run folder."""
+    """Return what decides whether there are times: DATA, or the run folder."""
     if name in BY_DATA:
         return str(values["out"] if values.get("resume") else values["data"])
     return str(values["rules"] if "rules" in values else values["run"])

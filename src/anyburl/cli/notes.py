@@ -249,7 +249,7 @@ def prepare_streams() -> None:
 
 
 def let_go_of_output() -> None:
-    """Nobody can have our output: what is still buffered must not fail again when Python ends."""
+    """Send buffered output to the null device, since flushing it when Python ends would fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, OUTPUT)
     os.close(nowhere)

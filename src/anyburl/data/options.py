@@ -114,7 +114,7 @@ def _attribute(option: str, kinds: Any) -> dict[str, str]:
 
 
 def _path(option: str, path: Any) -> str:
-    """Return a path as a run folder remembers it, whatever folder it is used from later."""
+    """Return an absolute path, since a run folder may be used from another working directory."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InvalidOptionError(option, "the path of a file or folder", path)
     kind, colon, rest = os.fspath(path).partition(":")

@@ -59,7 +59,7 @@ def take_named_values(
 
 
 def value_rows(triples: pl.DataFrame, origin: object) -> pl.DataFrame:
-    """Return three columns of texts, whatever they are called, as rows of values."""
+    """Return three columns of texts as rows of values, whatever the columns are called."""
     entity, attribute, text = triples.columns[:3]
     return triples.select(
         pl.col(entity).alias("entity"),

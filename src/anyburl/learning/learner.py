@@ -290,7 +290,7 @@ class Learner:
         return made
 
     def _ends_after(self, elapsed: float, share: float) -> Callable[[], bool]:
-        """Return what tells whether a share of the time that is left is over."""
+        """Return a function that says whether this share of the remaining time is over."""
         seconds = self.options.seconds
         left = math.inf if seconds is None else max((seconds - elapsed) * share, (1 - LATE) / 2 * seconds)
         end = time.monotonic() + left

@@ -53,7 +53,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run's trace says.
+    """The progress of a run, from its trace.
 
     `spans` has one row for each time span; `profiles` one for each span and path profile, with `rules`, the number that
     the profile has found so far; `types` one for each span, type and length of rules that were found in it, with their

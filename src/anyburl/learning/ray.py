@@ -144,7 +144,7 @@ class RayEngine(Stoppable):
         return whole
 
     def _divide(self, shards: NDArray[np.bool_]) -> dict[int, Division]:
-        """Divide `shards` between the workers, unless it was done before; with a path budget, nobody owns any yet."""
+        """Divide `shards` between the workers, unless that is done; with a path budget, no worker owns any yet."""
         numbers = sorted(self._crew.workers)
         is_new = shards is not self._divided or self._owned.keys() != set(numbers)
         hands_out = self._options.seconds is None

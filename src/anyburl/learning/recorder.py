@@ -136,7 +136,7 @@ class Recorder:
         return rules
 
     def close(self) -> None:
-        """Write what is left to parts, and let go of the folder; after `finish` there is nothing left to do.
+        """Write what is left to parts, and release the folder; after `finish` there is nothing left to do.
 
         In a forked process, everything is left to its parent.
         """

@@ -388,7 +388,7 @@ def _kept_or_new(
     *,
     again: bool = False,
 ) -> Tuning:
-    """Return the tuning that is kept in the run folder, or else a new one, which is then kept there."""
+    """Return the tuned model kept in the run folder, or else train one and keep it."""
     from anyburl.models.tuned.train import Tuning, load_tuning, save_tuning
 
     kept = load_tuning(run, key, threads) if run and key and not again else ""

@@ -325,8 +325,8 @@ def with_constants(rules: RuleSet) -> NDArray[np.bool_]:
 
 
 def portable_rows(rules: RuleSet, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
-    """Return the rules that a model for another graph is trained with: those without constants; None for all, where
-    most of the constants are known there, too.
+    """Return the rules for training a model for another graph: those without constants; None for all of them if that
+    graph has most of the constants.
     """
     has_constants = with_constants(rules)
     n_known = int((known_rules(rules, vocabulary, Holds.CONSTANT) & has_constants).sum())

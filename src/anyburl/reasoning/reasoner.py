@@ -352,7 +352,7 @@ class Reasoner:
 
     @cached_property
     def judge(self) -> Judge:
-        """What tells which facts contradict stated ones, and how likely the others are."""
+        """The judge of facts: which of them stated facts contradict, and how likely the others are."""
         return self._data_judge
 
     @cached_property

@@ -65,7 +65,7 @@ def widen(table: Ints, width: int) -> Ints:
 
 
 def dense_numbers(keys: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int64], int]:
-    """Number the keys (from 0 to `n_keys` - 1) that occur without gaps, in the same order; say how many."""
+    """Number the keys that occur (from 0 to `n_keys` - 1) without gaps, in the same order; also return how many."""
     if n_keys > max(MOST_LOOKED_UP, 2 * len(keys)):
         distinct, numbers = np.unique(keys, return_inverse=True)
         return numbers.reshape(-1), len(distinct)

@@ -126,7 +126,7 @@ class Rule:
 
 
 def _type(head: Atom, body: tuple[Atom, ...], condition: Condition | None) -> RuleType:
-    """Tell the type of a rule that is in order."""
+    """Return the type of a valid rule."""
     if condition is not None:
         return TYPE_OF_END[End.VALUE if condition.than is None else End.COMPARED]
     if isinstance(head.subject, Variable) and isinstance(head.object, Variable):

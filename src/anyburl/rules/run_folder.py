@@ -119,7 +119,7 @@ def snapshot_names(folder: Path) -> list[str]:
 
 
 def snapshot_name(file: Path) -> str | None:
-    """Return which seconds a file is the snapshot of, as its name says them; None if it is none."""
+    """Return the seconds in the name of a snapshot file; None for any other file."""
     name = file.name.removeprefix("rules-").removesuffix(".parquet")
     return name if file.name == f"rules-{name}.parquet" and _is_number(name) else None
 
@@ -371,7 +371,7 @@ def _is_number(text: str) -> bool:
 
 
 def _read_frame(path: Path, schema: dict[str, Any]) -> pl.DataFrame:
-    """Read a file of the folder; if it is missing, damaged or another one, say so."""
+    """Read a file of the folder; raise an error if it is missing, damaged or has other columns."""
     try:
         frame = scan_parquet(path).collect()
     except FileNotFoundError:

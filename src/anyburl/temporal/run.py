@@ -101,7 +101,7 @@ class TemporalCalibrationReport:
 
 
 def spread_scores(aggregation: str, scores: Floats, sizes: NDArray[np.int64]) -> Floats:
-    """Return what scores say as probabilities: those of a model compete within a list, all others are shares."""
+    """Return scores as probabilities: those of a model compete within a list, all others are shares."""
     if aggregation != "model" or not len(scores):
         return np.clip(scores, 0, 1)
     used = sizes[sizes > 0]
@@ -139,7 +139,9 @@ def calibration_error(chances: Floats, right: NDArray[np.bool_]) -> tuple[float,
 
 
 def scored_candidates(reasoner: Any, split: str) -> tuple[Floats, NDArray[np.bool_], NDArray[np.int64]]:
-    """Return what scores say of the best candidates of all questions of a split, which are right, and their places."""
+    """Return for the best candidates of all questions of a split their scores as probabilities, whether they are right,
+    and their positions.
+    """
     questions, _ = split_questions(reasoner.dataset, reasoner.facts, EvaluationProtocol(split, filter="raw"))
     scores, right, positions = [], [], []
     for part in ranked_parts(reasoner.answerer, questions, reasoner.model, reasoner.rules.options.candidates):

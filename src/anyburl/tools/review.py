@@ -377,7 +377,7 @@ class _Search:
         return best, True
 
     def _floors(self, level: float) -> NDArray[np.float64]:
-        """Return the scores by rules below which no model need be asked."""
+        """Return for each relation the score by rules below which the model need not score a fact."""
         calibration = self._reasoner.calibration
         if calibration is None or level < LEAST_PROBABILITY:
             return np.zeros(self._reasoner.vocabulary.n_relations)

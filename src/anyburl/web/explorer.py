@@ -76,7 +76,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Folded:
-    """Rules that pass, how many each stands for, by its row, and how many are folded in all."""
+    """The rules that pass the filters, how many others each stands for, by its row, and how many are folded in all."""
 
     chosen: Chosen
     alike: dict[int, int]

@@ -379,7 +379,7 @@ STRONG = 0.5  # the least confidence of a rule that contradicts
 
 @dataclass(frozen=True)
 class Contradictions:
-    """What strong rules say instead of each of some facts."""
+    """The answers that strong rules give in place of each of some facts."""
 
     answers: NDArray[np.int32]  # -1 where they say nothing else
     rows: NDArray[np.int32]  # of the rule set
@@ -388,7 +388,7 @@ class Contradictions:
 
     @classmethod
     def none(cls, n: int) -> Contradictions:
-        """Return that nothing speaks against `n` facts."""
+        """Return a record of `n` facts none of which is contradicted."""
         return cls(np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros(n), np.zeros(n, np.bool_))
 
 

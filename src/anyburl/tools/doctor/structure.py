@@ -140,7 +140,7 @@ def _frame(facts: DatasetFacts, triples: Triples) -> pl.DataFrame:
 
 
 def _telling(facts: DatasetFacts, overlap: pl.DataFrame) -> pl.DataFrame:
-    """Return which relation (`by`) tells which: both ways round, and each relation itself."""
+    """Return which relations repeat facts of which others (`by`), in either direction; each relation repeats itself."""
     ways = [
         overlap.select(
             pl.col(predicted).alias("relation"),
@@ -156,7 +156,7 @@ def _telling(facts: DatasetFacts, overlap: pl.DataFrame) -> pl.DataFrame:
 
 
 def _leaks(facts: DatasetFacts, held_out: Triples, train: pl.DataFrame, telling: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of held-out facts and of the train facts that tell them, the fact itself first."""
+    """Return the rows of held-out facts and of the train facts that repeat them, the fact itself first."""
     leaking = _frame(facts, held_out)
     turned = leaking.with_columns(pair=pl.Series(pair_keys(held_out, facts.n_entities, back=True)))
     met = [

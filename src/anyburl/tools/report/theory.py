@@ -109,7 +109,7 @@ def _object_questions(facts: Triples, n_relations: int) -> KnownAnswers:
 
 
 def commonness(graph: GraphArrays, facts: Triples) -> NDArray[np.float64]:
-    """Return how likely each fact would be for somebody who knows nothing but the commonest answers.
+    """Return the chance of guessing each fact from the commonest answers alone.
 
     This is the share of the subjects of its relation that have its object or, of a relation with more objects than
     subjects, the share of the objects that have its subject.
