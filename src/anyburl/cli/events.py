@@ -26,7 +26,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from anyburl import __version__
-from anyburl.base.errors import AnyburlError, OptionError
+from anyburl.base.errors import AnyburlError, OptionError, shown_argument
 from anyburl.base.files import at_home
 from anyburl.base.machine import memory_left
 from anyburl.cli.arguments import with_parameters
@@ -180,8 +180,6 @@ def _logging(out: str | None, name: str, given: dict[str, Any]) -> Iterator[None
     if out is None:
         yield
         return
-    from anyburl.data.remote.addresses import shown_argument
-
     with _opened(out, given) as file:
         _current = EventLog(file)
         tell(

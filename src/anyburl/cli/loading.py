@@ -29,6 +29,7 @@ from anyburl.base.errors import (
     UnauthorizedError,
     UnknownDataError,
     counted,
+    shown_argument,
 )
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import Escaped, Json, NamesOption, Quiet, Threads, WithScores
@@ -63,8 +64,10 @@ def unlock(data: str, timeout: float = ReadOptions.timeout, *, writing: bool = F
     from anyburl.data.remote.addresses import ENDPOINT, find_address, keep_credentials
     from anyburl.data.sources import check_access
 
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
     address = find_address(data)
-    if address is None or address.file is not None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if address is None or address.file is not None:
         return
     try:
         check_access(address, timeout, writing=writing)
@@ -101,8 +104,6 @@ def existing_rules(rules: str, *, temporal: bool = False) -> Path:
     """
     path = at_home(rules)
     if not path.exists():
-        from anyburl.data.remote.addresses import shown_argument
-
         raise RuleError(f"no run folder or rule file at {shown_argument(rules)!r}{names_beside(path)}")
     if path.is_dir() and not (path / "options.json").exists():
         _refuse_data(path)
@@ -181,8 +182,6 @@ def read_with_progress(
 
     DATA is downloaded first if it is the name of a data set; what is not there is refused, with what is beside it.
     """
-    from anyburl.data.remote.addresses import shown_argument
-
     doing, done = f"reading {shown_argument(data)}", f"read {shown_argument(data)}"
     try:
         download_data_argument(data, notes)
@@ -242,7 +241,6 @@ def _remark_split(dataset: Dataset, notes: PlainConsole) -> None:
 
 def download_data_argument(data: str, notes: PlainConsole) -> None:
     """Download DATA if it is the name of a data set that is not here yet."""
-    from anyburl.data.remote.addresses import shown_argument
     from anyburl.data.sources import fetch_dataset
 
     shown = shown_argument(data)

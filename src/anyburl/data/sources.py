@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import polars as pl
 
-from anyburl.base.errors import DataError, UnknownDataError
+from anyburl.base.errors import DataError, UnknownDataError, shown_argument
 from anyburl.base.files import at_home
 from anyburl.data.catalogue import (
     Progress,
@@ -29,7 +29,7 @@ from anyburl.data.catalogue import (
 from anyburl.data.files import SPLITS, TRIPLE_SUFFIXES, read_batches
 from anyburl.data.formats.layouts import find_edges, is_ogb, read_ogb
 from anyburl.data.options import Gathered, ReadOptions
-from anyburl.data.remote.addresses import ENDPOINT, Address, find_address, shown_argument
+from anyburl.data.remote.addresses import ENDPOINT, Address, find_address
 from anyburl.data.remote.database import connected, read_database, read_whole_table
 from anyburl.data.remote.endpoint import read_endpoint
 from anyburl.data.remote.http import send
