@@ -23,7 +23,7 @@ from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.models.tuned.train import Tuning, tuning_key
 from anyburl.reasoning import opening
 from anyburl.reasoning.metrics import METRICS, keep_metrics, read_metrics
-from anyburl.reasoning.opening import Front
+from anyburl.reasoning.opening import Feedback
 from anyburl.reasoning.prepared import CARD, PREPARED, Prepared
 from anyburl.rules.run_folder import RULES
 
@@ -215,10 +215,10 @@ def own_data(run: Path) -> Path:
     return run.parent / "data"
 
 
-OPENINGS: dict[str, Callable[[Path, Front], Reasoner]] = {
-    "its data by name": lambda run, front: Reasoner.open(run, own_data(run), front=front, aggregation="tuned"),
-    "not prepared": lambda run, front: Reasoner.open(run, prepare=False, front=front, aggregation="tuned"),
-    "a reasoner of the folder": lambda run, front: Reasoner(run, own_data(run), aggregation="tuned"),
+OPENINGS: dict[str, Callable[[Path, Feedback], Reasoner]] = {
+    "its data by name": lambda run, feedback: Reasoner.open(run, own_data(run), feedback=feedback, aggregation="tuned"),
+    "not prepared": lambda run, feedback: Reasoner.open(run, prepare=False, feedback=feedback, aggregation="tuned"),
+    "a reasoner of the folder": lambda run, feedback: Reasoner(run, own_data(run), aggregation="tuned"),
 }
 
 
@@ -227,7 +227,7 @@ OPENINGS: dict[str, Callable[[Path, Front], Reasoner]] = {
 def test_a_kept_model_is_used_however_the_run_is_opened(run: Path, opened: str) -> None:
     shutil.rmtree(run / PREPARED)
     heard = Heard()
-    assert tuning_of(OPENINGS[opened](run, heard.front)).stored
+    assert tuning_of(OPENINGS[opened](run, heard.feedback)).stored
     assert heard.notes == []
     assert not (run / PREPARED).exists()
 
@@ -294,7 +294,7 @@ def test_a_model_that_cannot_be_kept_is_used_all_the_same(run: Path) -> None:
     assert reasoner.predict("p00", "speaks", None) is not None
     with pytest.raises(RunError, match="cannot be written"):
         opening.tuning_of(
-            reasoner.ranker, reasoner.dataset, rule_groups(reasoner.rules), heard.front, 0, run, again=True
+            reasoner.ranker, reasoner.dataset, rule_groups(reasoner.rules), heard.feedback, 0, run, again=True
         )
 
 

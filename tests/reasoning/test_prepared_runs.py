@@ -18,7 +18,7 @@ import anyburl
 from anyburl import Reasoner, RuleSet, RunDirectory
 from anyburl.base.errors import RunError
 from anyburl.base.sealed import TAG
-from anyburl.reasoning.opening import Front, make_prepared
+from anyburl.reasoning.opening import Feedback, make_prepared
 from anyburl.reasoning.prepared import CARD, NotPreparedError, open_prepared
 from anyburl.rules.run_folder import is_finished
 
@@ -250,7 +250,7 @@ def test_what_was_prepared_and_cannot_be_opened_is_an_error_of_ours(run: Path, m
     monkeypatch.setattr("anyburl.reasoning.opening.open_prepared", refuse)
     data = anyburl.load_dataset(RunDirectory.open(run).described()["data"]["source"])
     with pytest.raises(RunError, match="was prepared, but cannot be opened: too many open files"):
-        make_prepared(run, lambda: (RuleSet.load(run), data), Front())
+        make_prepared(run, lambda: (RuleSet.load(run), data), Feedback())
 
 
 def test_every_file_of_a_prepared_run_is_checked(run: Path) -> None:

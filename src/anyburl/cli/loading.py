@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from anyburl.data.names import Names
     from anyburl.data.options import ReadOptions
     from anyburl.models.tuned.listing import OtherModel
-    from anyburl.reasoning.opening import Front
+    from anyburl.reasoning.opening import Feedback
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.rules.rule_file import ReadReport
     from anyburl.rules.ruleset import RuleSet
@@ -363,7 +363,7 @@ class RulesAndData:
 
         self.compile(explaining=explaining, completing=completing)
         silence_engine(self.engine)
-        front, engine = self.front(), BackendChoice(name=self.engine, address=self.address)
+        feedback, engine = self.feedback(), BackendChoice(name=self.engine, address=self.address)
 
         def load() -> tuple[RuleSet, Dataset]:
             started = time.monotonic()
@@ -373,10 +373,10 @@ class RulesAndData:
 
         other = self._other_model(options)
         if self.path.is_dir() and at is None and self.data is None:
-            opened = open_run(self.path, load, options, engine, front, seed=seed, prepare=self.prepare, other=other)
+            opened = open_run(self.path, load, options, engine, feedback, seed=seed, prepare=self.prepare, other=other)
         else:
             run = self.path if self.path.is_dir() and at is None else None
-            opened = open_rules(*load(), options, engine, front, seed=seed, run=run, other=other)
+            opened = open_rules(*load(), options, engine, feedback, seed=seed, run=run, other=other)
         self._dataset = opened.dataset
         return Reasoner.of(opened, self.names)
 
@@ -400,14 +400,14 @@ class RulesAndData:
             counts = log.counts()
             self.notes.say(f"{counts['accepted']} accepted and {counts['rejected']} rejected facts count", "dim")
 
-    def front(self) -> Front:
+    def feedback(self) -> Feedback:
         """Return where the library's remarks go: to the notes."""
-        from anyburl.reasoning.opening import Front
+        from anyburl.reasoning.opening import Feedback
 
         def watch(doing: str, done: str) -> AbstractContextManager[object]:
             return Slow(self.notes, doing, done)
 
-        return Front(say=lambda note: self.notes.say(note, "yellow"), note=self.notes.say, watch=watch)
+        return Feedback(say=lambda note: self.notes.say(note, "yellow"), note=self.notes.say, watch=watch)
 
     def compile(self, *, explaining: bool, completing: bool = False) -> None:
         """Compile the kernels for answering, explaining and completing, if this machine has not yet, and report it."""

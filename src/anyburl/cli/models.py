@@ -65,7 +65,9 @@ def prepare_command(
     except NotPreparedError:
         source.compile(explaining=True)
         started = time.monotonic()
-        prepared = make_prepared(source.path, lambda: (load_rules_argument(run, notes), source.dataset), source.front())
+        prepared = make_prepared(
+            source.path, lambda: (load_rules_argument(run, notes), source.dataset), source.feedback()
+        )
         was_ready = False
     n_bytes = sum(file.stat().st_size for file in (source.path / PREPARED).rglob("*") if file.is_file())
     summary: dict[str, Any] = {
@@ -101,7 +103,7 @@ def tune_command(
     with source.open(common.ranking, seed=common.seed) as reasoner:
         groups = rule_groups(reasoner.rules)
         tuning = tuning_of(
-            reasoner.ranker, reasoner.dataset, groups, source.front(), common.seed, source.path, again=True
+            reasoner.ranker, reasoner.dataset, groups, source.feedback(), common.seed, source.path, again=True
         )
     summary: dict[str, Any] = {"run": run, **tuning.described(), "seconds": round(tuning.seconds, 3)}
     if common.json:

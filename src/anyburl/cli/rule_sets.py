@@ -178,7 +178,7 @@ def distil_command(
     with source.open(ranking, seed=chosen.seed) as reasoner:
         if not len(reasoner.rules):
             raise RunError(f"{run} has no rules to distil")
-        distilled = reasoner.distil(options=chosen, watch=source.front().watch, for_model=for_model)
+        distilled = reasoner.distil(options=chosen, watch=source.feedback().watch, for_model=for_model)
     save_distilled(out, distilled, reasoner.dataset, RunDirectory.open(source.path).options(), str(source.path))
     if plot is not None:
         from anyburl.tools.plotting import plot_distilled

@@ -120,7 +120,7 @@ class LiveDisplay:
     def show(self, span: Span) -> None:
         """Add the span to the picture; notes about workers stay above it."""
         _say_notes(span, self._console)
-        for rules in span.found:
+        for rules in span.learned:
             self._counts.update(rules.counts_by_length())
         self._profiles |= {entry.profile: entry for entry in span.profiles if entry.cores or entry.paths}
         self._span, self._elapsed_before, self._moment = span, span.elapsed, time.monotonic()

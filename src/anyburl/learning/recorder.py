@@ -108,7 +108,7 @@ class Recorder:
         Where the trace tells of a snapshot, its rules are on the disk.
         """
         check_not_forked()
-        self._waiting += span.found
+        self._waiting += span.learned
         keys, counts = span.harvested
         self._waiting_keys.append(keys[counts == 0])
         self._keys.append(keys)

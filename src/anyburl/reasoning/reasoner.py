@@ -34,7 +34,7 @@ from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptio
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.opening import (
     BackendChoice,
-    Front,
+    Feedback,
     Opened,
     answering_options,
     kept_calibration,
@@ -99,7 +99,9 @@ class Reasoner:
         dataset = data if isinstance(data, Dataset) else load_dataset(data)
         engine_chosen = BackendChoice(name=engine, address=address)
         run = _run_folder(rules)
-        self._set(open_rules(rule_set, dataset, chosen, engine_chosen, Front(), seed=seed, other=other, run=run), names)
+        self._set(
+            open_rules(rule_set, dataset, chosen, engine_chosen, Feedback(), seed=seed, other=other, run=run), names
+        )
         self.given_rules = rule_set  # before they were matched with the data
 
     @classmethod
@@ -115,7 +117,7 @@ class Reasoner:
         address: str | None = None,
         seed: int = 0,
         other: OtherModel | None = None,
-        front: Front | None = None,
+        feedback: Feedback | None = None,
         **keywords: Unpack[RankKeywords],
     ) -> Self:
         """Open a run folder on its own data; a prepared run opens at once.
@@ -124,23 +126,23 @@ class Reasoner:
         which is trained on the run's own data.
         """
         folder, chosen = at_home(run), choose_options(RankOptions, options, keywords)
-        front = front or Front()
+        feedback = feedback or Feedback()
         engine_chosen, seed = BackendChoice(name=engine, address=address), whole("seed", seed, 0)
         prepare = flag("prepare", prepare)
         described = described_run(folder)["data"]
 
         def load() -> tuple[RuleSet, Dataset]:
-            with front.watch(f"reading {run}", f"read {run}"):
+            with feedback.watch(f"reading {run}", f"read {run}"):
                 return RuleSet.load(folder), load_recorded(described)
 
         if data is None:
             if described.get("source") is None:
                 raise RunError(f"{run} does not record where its data came from: pass data")
-            opened = open_run(folder, load, chosen, engine_chosen, front, seed=seed, prepare=prepare, other=other)
+            opened = open_run(folder, load, chosen, engine_chosen, feedback, seed=seed, prepare=prepare, other=other)
         else:
             dataset = data if isinstance(data, Dataset) else load_dataset(data)
             rules = RuleSet.load(folder)
-            opened = open_rules(rules, dataset, chosen, engine_chosen, front, seed=seed, other=other, run=folder)
+            opened = open_rules(rules, dataset, chosen, engine_chosen, feedback, seed=seed, other=other, run=folder)
         return cls.of(opened, names)
 
     @classmethod

@@ -25,7 +25,7 @@ from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.explanation.relatives import RuleLattice, find_first_alike
 from anyburl.reasoning.explanation.rule_examples import RuleExamples, examine_rule
-from anyburl.reasoning.opening import Front, Opened, with_fallback
+from anyburl.reasoning.opening import Feedback, Opened, with_fallback
 from anyburl.reasoning.queries import Query, decode_query, make_query
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.search import LabelSearch
@@ -355,8 +355,8 @@ class Explorer(BaseExplorer):
                 raise no_model
             return nullcontext()
 
-        quiet = Front(say=lambda note: None, note=lambda note: None, watch=watch)
-        return Reasoner.open(self.run, options=options, names=self.names, front=quiet)
+        quiet = Feedback(say=lambda note: None, note=lambda note: None, watch=watch)
+        return Reasoner.open(self.run, options=options, names=self.names, feedback=quiet)
 
     def entity(self, text: str) -> str:
         """Return the label of an entity given by label or name."""
