@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         UnknownLabelError,
     )
     from anyburl.bodies.rescore import measure, rescore
+    from anyburl.data.clock import Clock
     from anyburl.data.dataset import Dataset, load_dataset
     from anyburl.data.options import ReadOptions
     from anyburl.data.table import TripleTable
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from anyburl.rules.rule import Atom, Rule, format_rule, parse_rule
     from anyburl.rules.ruleset import RuleSet
     from anyburl.rules.types import PathProfile, RuleType
-    from anyburl.temporal.clock import Clock
     from anyburl.temporal.evaluation import TemporalMetrics
     from anyburl.temporal.explanation import TemporalExplanation
     from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
@@ -76,6 +76,7 @@ _HOMES = {
         "base.errors": "AnyburlError DataError InvalidOptionError MissingExtraError OptionError RuleError RunError "
         "UnknownLabelError",
         "bodies.rescore": "measure rescore",
+        "data.clock": "Clock",
         "data.dataset": "Dataset load_dataset",
         "data.options": "ReadOptions",
         "data.table": "TripleTable",
@@ -100,7 +101,6 @@ _HOMES = {
         "rules.rule": "Atom Rule format_rule parse_rule",
         "rules.ruleset": "RuleSet",
         "rules.types": "PathProfile RuleType",
-        "temporal.clock": "Clock",
         "temporal.evaluation": "TemporalMetrics",
         "temporal.explanation": "TemporalExplanation",
         "temporal.facts": "TemporalDataset TemporalFacts load_temporal_dataset",

@@ -111,7 +111,7 @@ def _has_times(name: str, subject: str, values: Mapping[str, Any]) -> bool:
         return is_temporal_run(at_home(subject))
     if values.get("data") is None:
         return False
-    from anyburl.temporal.facts import recognise_times
+    from anyburl.data.sources import recognise_times
 
     with suppress(UnknownDataError):  # reported when it is loaded
         download_data_argument(subject, note_console(quiet=values["quiet"]))

@@ -169,7 +169,7 @@ def _get(name: str, common: Common) -> None:
     """Download a data set if need be, load it once, and say where it is."""
     from anyburl.data.catalogue import find_entry
     from anyburl.data.dataset import SPLITS
-    from anyburl.temporal.facts import recognise_times
+    from anyburl.data.sources import recognise_times
 
     notes = common.notes()
     download_data_argument(name, notes)

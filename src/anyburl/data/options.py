@@ -278,6 +278,8 @@ class ReadOptions(Options):
     @property
     def attribute_kinds(self) -> dict[str, str]:
         """The kinds of attributes by label: prefixed names stand for IRIs."""
+        if not self.attribute:
+            return {}
         prefixes = Prefixes(self.prefixes)
         return {prefixes.expand(name): kind for name, kind in self.attribute.items()}
 

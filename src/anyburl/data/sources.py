@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import polars as pl
 
-from anyburl.base.errors import DataError, UnknownDataError, shown_argument
+from anyburl.base.errors import AnyburlError, DataError, UnknownDataError, shown_argument
 from anyburl.base.files import at_home
 from anyburl.data.catalogue import (
     Progress,
@@ -26,9 +26,11 @@ from anyburl.data.catalogue import (
     quiet,
     similar_names,
 )
-from anyburl.data.files import SPLITS, TRIPLE_SUFFIXES, read_batches
+from anyburl.data.clock import NO_TIME, Moments
+from anyburl.data.files import SPLITS, TRIPLE_SUFFIXES, first_row, is_parquet, read_batches
+from anyburl.data.formats.delimited import is_csv
 from anyburl.data.formats.layouts import find_edges, is_ogb, read_ogb
-from anyburl.data.options import Gathered, ReadOptions
+from anyburl.data.options import Gathered, ReadOptions, has_usual_names, usual_times
 from anyburl.data.remote.addresses import ENDPOINT, Address, find_address
 from anyburl.data.remote.database import connected, read_database, read_whole_table
 from anyburl.data.remote.endpoint import read_endpoint
@@ -136,6 +138,30 @@ def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterato
         yield _in_folder(path, path.resolve().name, str(path))
     else:
         yield DataLocation(_stem(path), str(path), {"train": path, "valid": None, "test": None})
+
+
+def recognise_times(source: str, reading: ReadOptions) -> bool:
+    """Return whether the facts of a file or folder have times, by its first line or its columns, or by the options.
+
+    A fourth field has to be a time, and a table has to name its columns as usual; a database, an endpoint and RDF have
+    times only if the options name them.
+    """
+    if reading.time is not None or reading.columns is not None or reading.dump is not None:
+        return reading.has_times
+    try:
+        with located(source) as files:
+            file = files.files.get("train")
+            if files.address is not None or files.index is not None or file is None or file.is_dir():
+                return False
+            names = first_row(file)
+    except AnyburlError:
+        return False  # the error is reported when the data is read
+    if len(names) not in (4, 5):
+        return False
+    if usual_times(names):
+        return has_usual_names([name for i, name in enumerate(names) if i not in usual_times(names)])
+    is_text = not is_parquet(file) and not is_csv(file)
+    return is_text and bool((Moments.of(pl.Series(names[3:4])).exactness != NO_TIME).all())
 
 
 def lasting_source(source: str | None) -> str | None:

@@ -27,6 +27,7 @@ from anyburl.base.files import at_home
 from anyburl.base.machine import available_cores
 from anyburl.base.sealed import scan_parquet
 from anyburl.base.writing import replace_text, replacing
+from anyburl.data.clock import Clock
 from anyburl.data.options import ReadOptions
 from anyburl.data.sources import lasting_source
 from anyburl.data.vocabulary import Vocabulary
@@ -41,7 +42,6 @@ from anyburl.rules.run_folder import (
     read_vocabulary,
     write_vocabulary,
 )
-from anyburl.temporal.clock import Clock
 from anyburl.temporal.evaluation import EvaluationProtocol, ranked_parts, split_questions
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
 from anyburl.temporal.kernel_bodies import N_CELLS, N_FADES, N_RECENCY, ConstantArrays, HopArrays
