@@ -235,6 +235,20 @@ def test_what_is_stale_or_damaged_is_noticed_and_made_again(run: Path, damage: C
     assert is_used(run)
 
 
+def test_values_in_a_file_elsewhere_are_noticed(tmp_path: Path) -> None:
+    values = tmp_path / "ages.tsv"
+    values.write_text("p00\tage\t41\np01\tage\t42\n")
+    data = anyburl.load_dataset(write_data(tmp_path / "data"), anyburl.ReadOptions(attribute_file=str(values)))
+    anyburl.learn(data, paths=2000, max_cyclic=2, seed=1, threads=1, out=tmp_path / "run")
+    open_run(tmp_path / "run")
+    assert is_used(tmp_path / "run")
+    values.write_text("p00\tage\t41\np01\tage\t43\n")
+    with pytest.raises(NotPreparedError, match="the data has changed since"):
+        open_prepared(tmp_path / "run")
+    values.unlink()
+    assert open_prepared(tmp_path / "run").dataset.fingerprint == data.fingerprint
+
+
 def test_rules_of_the_same_size_and_time_are_noticed(run: Path) -> None:
     use_rules_of_another_run(run)
     with pytest.raises(NotPreparedError, match="the rules have changed since"):

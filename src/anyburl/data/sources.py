@@ -250,19 +250,21 @@ def find_value_files(folder: Path) -> dict[str, Path]:
     return by_split
 
 
+def named_value_files(attribute_file: str | None) -> dict[str, Path]:
+    """Return the files of values that the option of that name leads to, by split; none for a table of a database."""
+    if attribute_file is None or find_address(attribute_file):
+        return {}
+    path = at_home(attribute_file)
+    files = find_value_files(path) if path.is_dir() else {"train": path}
+    if not files:
+        raise DataError(f"{path}: expected a file of values such as {STEMS[0]}.tsv in this folder, got none")
+    return files
+
+
 def read_value_files(files: Mapping[str, Path], options: ReadOptions, gathered: Gathered) -> None:
-    """Collect the texts in files of values: those beside the data, and the file or folder that the options name."""
-    for split, file in files.items():
-        gathered.values.append((split, read_values(file)))
-    if options.attribute_file is None:
-        return
-    if address := find_address(options.attribute_file):
+    """Collect the texts in files of values: those beside the data, and what the options name."""
+    named = named_value_files(options.attribute_file)
+    gathered.values += [(split, read_values(file)) for split, file in (*files.items(), *named.items())]
+    if options.attribute_file is not None and (address := find_address(options.attribute_file)):
         table = read_whole_table(address, options.timeout)
         gathered.values.append(("train", rows_of_table(table, address.text)))
-        return
-    path = at_home(options.attribute_file)
-    more = find_value_files(path) if path.is_dir() else {"train": path}
-    if not more:
-        raise DataError(f"{path}: expected a file of values such as {STEMS[0]}.tsv in this folder, got none")
-    for split, file in more.items():
-        gathered.values.append((split, read_values(file)))

@@ -35,7 +35,7 @@ from anyburl.base.sealed import open_array, open_record, read_seal, save_record
 from anyburl.base.writing import replace_text, replacing_folder
 from anyburl.data.dataset import Dataset, load_index, load_recorded
 from anyburl.data.options import ReadOptions
-from anyburl.data.sources import located
+from anyburl.data.sources import located, named_value_files
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of, store_dataset
@@ -119,7 +119,7 @@ def write_prepared(
                 "source": dataset.source,
                 "reading": dataset.reading.to_json(),
                 "fingerprint": dataset.fingerprint,
-                "files": source_stamps(dataset.source),
+                "files": source_stamps(dataset.source, dataset.reading.attribute_file),
                 "index": None if dataset.train.folder is None else str(dataset.train.folder),
                 "blocks": blocks_connected("auto", dataset),
             },
@@ -203,7 +203,7 @@ def _check_data(card: dict[str, Any]) -> bool:
     """Refuse what was made of other data; data that are no longer there cannot have changed."""
     data = card["data"]
     try:
-        stamps = source_stamps(data["source"])
+        stamps = source_stamps(data["source"], data.get("reading", {}).get("attribute_file"))
     except DataError:
         return False
     if stamps == {name: tuple(given) for name, given in data["files"].items()}:
@@ -222,15 +222,18 @@ def _open_data(folder: Path, card: dict[str, Any]) -> Dataset:
     return replace(stored, stored_fingerprint=data["fingerprint"], reading=reading)
 
 
-def source_stamps(source: str | None) -> dict[str, Stamp]:
-    """Return the stamps of the files that data come from; none if they come from nowhere."""
+def source_stamps(source: str | None, attribute_file: str | None = None) -> dict[str, Stamp]:
+    """Return the stamps of the files that data and their values come from; none if they come from nowhere."""
     if source is None:
         return {}
     with located(source) as data:
-        files = (
-            [data.index / "index.json"] if data.index else [*filter(None, data.files.values()), *data.values.values()]
-        )
-        return {file.name: stamp(file) for file in files}
+        if data.index:
+            return {"index.json": stamp(data.index / "index.json")}
+        files = {file.name: file for file in (*data.files.values(), *data.values.values()) if file}
+        files |= {f"values/{file.name}": file for file in named_value_files(attribute_file).values()}
+        if missing := [file for file in files.values() if not file.exists()]:
+            raise DataError(f"{missing[0]}: no such file")
+        return {name: stamp(file) for name, file in files.items()}
 
 
 def stamp(path: Path) -> Stamp:
