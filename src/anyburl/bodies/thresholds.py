@@ -262,7 +262,7 @@ class _Search:
     def _described(
         self, feature: Feature, cuts: Cuts, segments: NDArray[np.int32], bins: BinArrays, intervals: IntervalArrays
     ) -> Candidates:
-        """Return what was found with its bounds, unless the relation of the head alone explains it."""
+        """Return the candidates that intervals describe, without those that the relation of the head alone explains."""
         heads, constants = self._named(segments[intervals.slots])
         hits, having = (np.cumsum(column, axis=1, dtype=np.int64) for column in (bins.hits, bins.having))
         kept = _beats_relation(hits[intervals.slots], having[heads], intervals)

@@ -98,7 +98,7 @@ INSTEAD = {
 
 
 def existing_rules(rules: str, *, temporal: bool = False) -> Path:
-    """Return the path of RULES; what is not there is refused, with what is beside it and like it.
+    """Return the path of RULES; if nothing is there, raise an error that names similar paths.
 
     So is a run folder with temporal rules, unless it is what the command takes.
     """
@@ -122,7 +122,7 @@ def require_run(run: str) -> None:
 
 
 def names_beside(path: Path) -> str:
-    """Return a hint to what is beside a path that is not there, and like it."""
+    """Return a hint to similar names beside a path that does not exist."""
     beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, beside, n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(repr(str(path.parent / name)) for name in near)}?" if near else ""
@@ -178,7 +178,7 @@ def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> Non
 def read_with_progress(
     data: str, notes: PlainConsole, noun: str, load: Callable[[Callable[[int], None]], Loaded]
 ) -> Loaded:
-    """Return what `load` returns, which reads DATA and is given what to call with the number of `noun`s read so far.
+    """Return what `load` returns, which reads DATA and calls its argument with the number of `noun`s read so far.
 
     DATA is downloaded first if it is the name of a data set; what is not there is refused, with what is beside it.
     """
@@ -391,7 +391,7 @@ class RulesAndData:
         return ScoredAnswers.read(self._scores, self.dataset)
 
     def apply_reviews(self, reasoner: Reasoner) -> None:
-        """Let the verdicts of the run folder count, and say so."""
+        """Apply the verdicts of the run folder, and report how many there are."""
         from anyburl.tools.review import FILE, ReviewLog
 
         if (self.path / FILE).is_file():
@@ -401,7 +401,7 @@ class RulesAndData:
             self.notes.say(f"{counts['accepted']} accepted and {counts['rejected']} rejected facts count", "dim")
 
     def feedback(self) -> Feedback:
-        """Return where the library's remarks go: to the notes."""
+        """Return the feedback that prints the library's remarks among the notes."""
         from anyburl.reasoning.opening import Feedback
 
         def watch(doing: str, done: str) -> AbstractContextManager[object]:

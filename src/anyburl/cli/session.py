@@ -273,7 +273,7 @@ def _learn(learner: Learner, recorder: Recorder, notes: PlainConsole, title: str
 
 
 def watched(display: Display, notes: PlainConsole) -> Callable[[Span], None]:
-    """Return what is done with each span: it is shown and logged, and memory is looked at."""
+    """Return a function that shows and logs a span, and warns if memory is short."""
     memory = MemoryWatch(lambda warning: notes.say(warning, "yellow"))
 
     def show(span: Span) -> None:
@@ -289,7 +289,7 @@ def watched(display: Display, notes: PlainConsole) -> Callable[[Span], None]:
 
 
 def _keeping(dataset: Dataset, learner: Learner, notes: PlainConsole) -> KeepRules | None:
-    """Return what chooses the rules to keep; its kernels are compiled if there is much to choose from."""
+    """Return the function that chooses the rules to keep; compile its kernels if there is much to choose from."""
     from anyburl.models.distilling.distil import MANY_RULES
     from anyburl.models.distilling.keeping import rules_to_keep
     from anyburl.reasoning.shortcuts import warm_up_distilling

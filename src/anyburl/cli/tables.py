@@ -42,7 +42,7 @@ def counts_table(counts: Mapping[str, int]) -> Table:
 
 
 def outlook_table(outlooks: Sequence[Outlook]) -> Table:
-    """Return what was seen of each profile, and what more time would bring."""
+    """Return the estimated share of bodies seen of each profile, and what more time would bring."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("profile")
     for name in ("core-seconds", "bodies", "seen", "new rules per core-second"):

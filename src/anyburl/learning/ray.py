@@ -35,7 +35,7 @@ ROUNDS = 5  # of a span with a path budget: after losing workers in this many, a
 
 @dataclass
 class _WorkerResults:
-    """What one worker has delivered of a span; without a reply, it is not all."""
+    """The results of one worker for a span; incomplete as long as there is no reply."""
 
     rules: list[CoreSpan] = field(default_factory=list)
     reply: SpanReply | None = None
@@ -106,7 +106,7 @@ class RayEngine(Stoppable):
             self._notes.append(f"{counted(n_now - n_before, 'Ray worker')} joined, {n_now} in all")
 
     def _run(self, order: SpanOrder, shards: NDArray[np.bool_]) -> dict[int, _WorkerResults]:
-        """Let all workers run a span, each for its part of `shards`; return what those found that were not lost."""
+        """Run a span on all workers, each for its part of `shards`; return the results of those that were not lost."""
         workers = dict(self._crew.workers)
         divisions, known = self._divide(shards), self._news()
         handout = Handout(shards, len(workers))

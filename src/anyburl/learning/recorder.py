@@ -225,7 +225,7 @@ def run_learner(
 
 
 def resume(run: RunDirectory, dataset: Dataset, **changes: Unpack[LearnKeywords]) -> tuple[Learner, Recorder]:
-    """Return a learner that continues where `run` ended, with the run's options except for `changes`, and its recorder.
+    """Return a learner that continues `run` with its options, except for `changes`, and its recorder.
 
     `seconds` is the budget of the whole run, including the part already done. If the data has changed since, the
     learner begins anew, with all of that budget, and the folder stays as it was until the recorder has finished.

@@ -56,7 +56,7 @@ QUERIES_AT_A_TIME = 32
 
 @dataclass(frozen=True)
 class AnswerRequest:
-    """What the answers are to be: ranks by `aggregation`, and the `top_k` best candidates of each query.
+    """What answers contain: ranks by `aggregation`, and the `top_k` best candidates of each query.
 
     With `keep_known`, answers that the graph states are not blocked where connected pairs are. With `only_best`, the
     candidates need not be counted, which is faster. If `groups` puts every rule into a group, the evidence for each of
@@ -290,7 +290,7 @@ class Ranker:
         return self.backend.fire(entity, relation, self.lister().aggregation)
 
     def lister(self) -> Ranker:
-        """Return what lists candidates: this ranker without its re-ranker."""
+        """Return the ranker that lists candidates: this one without its re-ranker."""
         if self.reranker is None:
             return self
         return replace(self, reranker=None, aggregation=self.reranker.aggregation)

@@ -93,7 +93,7 @@ class BackendChoice:
 
 @dataclass(frozen=True)
 class Opened:
-    """What a reasoner is made of."""
+    """The parts of a reasoner, ready for use."""
 
     ranker: Ranker
     dataset: Dataset
@@ -342,7 +342,7 @@ def kept_calibration(
 def make_calibration_key(
     ranker: Ranker, dataset: Dataset, seed: int, run: Path, prepared: Prepared | None = None
 ) -> KeptKey:
-    """Return what a calibration of the run's rules depends on."""
+    """Return the cache key of a calibration: the run's rules, the data, and the options that scores depend on."""
     rules_digest = digest(run / RULES) if prepared is None else prepared.rules_digest
     options = answering_options(ranker, seed)
     if ranker.aggregation.needs_model:  # which is kept, too: what it depends on, its calibration depends on
@@ -364,7 +364,7 @@ def tuning_of(
     again: bool = False,
     other: OtherModel | None = None,
 ) -> Tuning:
-    """Return the tuning that is kept in the run folder, or else a new one, which is then kept there."""
+    """Return the tuned model kept in the run folder, or else train one and keep it."""
     from anyburl.models.tuned.train import tune, tuning_key
 
     key = None

@@ -301,7 +301,7 @@ def _find_rules(
     rules: NDArray[np.int32],
     n_rules: NDArray[np.int32],
 ) -> None:
-    """Write which rules predict answers that another model listed: they may stand far down in the rules' own order."""
+    """Find the rules that predict answers listed by another model; these may be far down in the order by rules."""
     firings = ranker.fire(int(questions.entities[question]), int(questions.relations[question]))
     for row in np.flatnonzero((rows == question) & (rules < 0)):
         own = np.flatnonzero(firings.candidates == entities[row])

@@ -430,7 +430,8 @@ class Reasoner:
         return self.judge.verdicts(self.calibration, np.array(ids, np.int32).reshape(-1, 3))
 
     def apply_verdicts(self, accepted: Sequence[Fact], rejected: Sequence[Fact]) -> None:
-        """Take what people found true as stated, propose nothing they judged, and correct probabilities accordingly.
+        """Treat facts that people found true as stated, propose none that they judged, and correct probabilities
+        accordingly.
 
         Facts with labels that are not in the data are left out. What was applied before is replaced.
         """
@@ -482,7 +483,7 @@ class Reasoner:
 
     @cached_property
     def estimator(self) -> Estimator:
-        """What estimates values of attributes."""
+        """The estimator of values of attributes."""
         from anyburl.reasoning.estimation import Estimator
 
         return Estimator(self.dataset, self.ranker.graph, self.names)

@@ -167,7 +167,7 @@ class MatchedRules(NamedTuple, Generic[Rules]):
 
 
 def match_triples(rules: Rules, table: TripleTable) -> MatchedRules[Rules]:
-    """Give rules and triples the same ids, by label. All rules are kept.
+    """Re-encode rules and triples with the same ids, by label. All rules are kept.
 
     The ids are those of the triples; if rules have labels that the triples do not have, both get new ids.
     """

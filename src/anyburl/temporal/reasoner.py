@@ -124,7 +124,7 @@ class TemporalReasoner:
         return Directed(parts, words.n_entities, words.n_relations)
 
     def apply_verdicts(self, accepted: Sequence[DatedFact], rejected: Sequence[DatedFact]) -> None:
-        """Take what people found true as stated at its moment, and propose nothing that they found wrong there.
+        """Treat facts that people found true as stated at their moments, and propose none that they found wrong there.
 
         Facts with labels or moments that are not those of the data are left out. What was applied before is replaced.
         """
@@ -399,7 +399,7 @@ class TemporalReasoner:
 
 
 def _reasoner_for(model: TemporalReasoner) -> Any:
-    """Return what learns from a data set and makes a reasoner like this one."""
+    """Return a function that learns from a data set and makes a reasoner like this one."""
 
     def make(dataset: TemporalDataset) -> TemporalReasoner:
         rules = TemporalLearner(dataset, model.rules.options).learn()

@@ -204,14 +204,14 @@ class BaseExplorer(ABC):
 
     @abstractmethod
     def count_verdicts(self) -> None:
-        """Let the verdicts of people count in answers."""
+        """Apply the verdicts of people to the answers."""
 
     def edition(self) -> Edition:
-        """Return what changes with every verdict, whichever process records it."""
+        """Return a value that changes with every verdict, whichever process records it."""
         return self.reviews.edition()
 
     def catch_up(self, edition: Edition) -> None:
-        """Let the verdicts of an edition count in answers, once."""
+        """Apply the verdicts of an edition to the answers, once."""
         if edition == self._applied:
             return
         with self._applying:
@@ -265,7 +265,7 @@ class Explorer(BaseExplorer):
         return self.background.desk
 
     def theory(self, seconds: float = SECONDS_TO_WAIT) -> Theory | None:
-        """Return what the rules say, in plain words; None while that is being written, in the background."""
+        """Return what the rules say, in plain words; None while the report is being written in the background."""
         return self.background.reporter.theory(seconds)
 
     def _examples_of(self, row: int) -> RuleExamples:
@@ -297,7 +297,7 @@ class Explorer(BaseExplorer):
         return predicted.best, predicted.search.done()
 
     def count_verdicts(self) -> None:
-        """Let the verdicts of people count in answers."""
+        """Apply the verdicts of people to the answers."""
         self.reviews.apply_to(self.reasoner)
 
     @property

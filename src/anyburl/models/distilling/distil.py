@@ -225,7 +225,7 @@ class _Distilling:
         return best
 
     def _descend(self, order: Rows, n_kept: int, sizes: list[int]) -> Rows:
-        """Return so many rules; sets of other sizes are measured on the way."""
+        """Return this number of rules; sets of other sizes are measured on the way."""
         n_weighed = max(POOL * n_kept, LEAST_POOL)
         for n_rules in sizes:
             if n_rules > n_weighed or n_weighed > MOST_WEIGHED:

@@ -139,7 +139,7 @@ def learn(
 
 
 def rules_to_keep(dataset: Dataset, options: LearnOptions, watch: Watch = unwatched) -> KeepRules | None:
-    """Return what chooses the rules that a run with `options` keeps; None if it keeps all."""
+    """Return the function that chooses the rules that a run with `options` keeps; None if it keeps all."""
     if options.keep == ALL:
         return None
     ranking = RankOptions(threads=options.threads, object_identity=options.object_identity)

@@ -36,7 +36,7 @@ Scores = NDArray[np.int64]
 
 
 class QueryFirings:
-    """What fires for one query, and of that what answers it with one entity."""
+    """The rules that fire for one query, and those among them that predict one answer."""
 
     def __init__(self, ranker: Ranker, entity: int, relation: int, answer: int) -> None:
         self.entity, self.relation, self.answer = entity, relation, answer
@@ -259,7 +259,7 @@ def _scored_by_index(ranker: Ranker, triple: Ids) -> Iterator[Scored]:
 
 
 def _rules_of_head(part: ShortIndex | LongIndex, head: int, constant: int) -> slice:
-    """Return where the rules with a head stand."""
+    """Return the rows of the index that hold the rules with a head."""
     start, end = int(part.head_offsets[head]), int(part.head_offsets[head + 1])
     position = start + int(np.searchsorted(part.head_constants[start:end], constant))
     if position == end or part.head_constants[position] != constant:
