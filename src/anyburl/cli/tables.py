@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from anyburl.learning.progress import Outlook
     from anyburl.reasoning.metrics import Metrics
     from anyburl.rules.ruleset import RuleSet
-    from anyburl.temporal.evaluation import TemporalMetrics
 
 
 STYLES = {str(kind): kind.form.style for kind in KINDS}
@@ -139,7 +138,7 @@ def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]
 N_RELATIONS = 10
 
 
-def metrics_table(metrics: Metrics | TemporalMetrics, names: Mapping[str, str] | None = None) -> Table:
+def metrics_table(metrics: Metrics, names: Mapping[str, str] | None = None) -> Table:
     """Return all metrics of one evaluation."""
     table = _table("")
     n_queries, figures = metrics.protocol["queries"], metrics.metrics
