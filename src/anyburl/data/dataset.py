@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from anyburl.data.files import SPLITS as SPLITS
 from anyburl.data.formats.frames import COLUMNS, TriplesLike, is_rdflib, label_frame, write_rdflib
 from anyburl.data.names import Names
 from anyburl.data.options import Gathered, ReadOptions
-from anyburl.data.sources import located, read_value_files
+from anyburl.data.sources import located, read_value_files, reporting
 from anyburl.data.stored import open_index
 from anyburl.data.table import Ids, TripleTable, fingerprint, tables_of
 from anyburl.data.terms import RDF_TYPE, SUBCLASS, WELL_KNOWN
@@ -268,15 +268,7 @@ def _located(data: str | os.PathLike[str], options: ReadOptions, progress: Read)
         source.check_split(options)
         if source.index is not None:
             return load_index(source.index, source.source)
-        gathered, n_read = Gathered(), 0
-
-        def reported(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-            nonlocal n_read
-            for batch in batches:
-                n_read += batch.height
-                progress(n_read)
-                yield batch
-
+        gathered, reported = Gathered(), reporting(progress)
         tables = tables_of([reported(source.batches(split, options, gathered)) for split in SPLITS])
     names = Names(gathered.names, {**gathered.prefixes, **options.prefixes})
     return _made(source.name, tables, options, gathered, source=source.source, names=names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
@@ -104,6 +104,20 @@ class DataLocation:
         splits = [file.name for split in ("valid", "test") if (file := self.files.get(split))]
         if splits:
             raise DataError(f"{self.source} already has splits ({', '.join(splits)}): drop {flag}")
+
+
+def reporting(progress: Callable[[int], None]) -> Callable[[Iterable[pl.DataFrame]], Iterator[pl.DataFrame]]:
+    """Return a function that yields given batches, and calls `progress` with the number of rows of all so far."""
+    n_rows = 0
+
+    def reported(batches: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        nonlocal n_rows
+        for batch in batches:
+            n_rows += batch.height
+            progress(n_rows)
+            yield batch
+
+    return reported
 
 
 def fetch_dataset(data: str | os.PathLike[str], progress: Progress = quiet) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +35,7 @@ from anyburl.data.formats.delimited import is_csv, read_blocks
 from anyburl.data.formats.frames import TriplesLike, label_frame
 from anyburl.data.names import Names
 from anyburl.data.options import COLUMNS, RECOGNISED, Gathered, ReadOptions
-from anyburl.data.sources import located
+from anyburl.data.sources import located, reporting
 from anyburl.data.table import LabelCoder, fingerprint
 from anyburl.data.vocabulary import Vocabulary
 
@@ -196,15 +196,7 @@ def load_temporal_dataset(
         files.check_split(reading)
         if files.index is not None:
             raise DataError(f"{files.source} is an index, which has no times: pass the facts it was made of")
-        n_read = 0
-
-        def reported(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-            nonlocal n_read
-            for batch in batches:
-                n_read += batch.height
-                progress(n_read)
-                yield batch
-
+        reported = reporting(progress)
         for split in SPLITS:
             location = _where(files.files.get(split) if files.address is None else None, files.source)
             _code(coder, split, reported(files.batches(split, reading, gathered)), location)
