@@ -68,7 +68,7 @@ class Reduced:
     rules: RuleSet
     rows: NDArray[np.int64]
     which: str
-    save_more: Callable[[Path], None] = lambda folder: None
+    save_extras: Callable[[Path], None] = lambda folder: None
     """Writes what else is to be kept into the run folder."""
 
 
@@ -166,7 +166,7 @@ class Recorder:
             kept = np.zeros(len(all_rules), np.bool_)
             kept[reduced.rows] = True
             taken = {name: some.take(kept[: len(some)]) for name, some in taken.items()}
-            reduced.save_more(self.run.path)
+            reduced.save_extras(self.run.path)
         gave_rules = self._is_capped or reduced is not None  # which were dropped
         keys = np.concatenate(self._keys if gave_rules else self._empty_keys)
         self.run.finish(

@@ -107,7 +107,9 @@ Mask = NDArray[np.bool_]
 
 BEST_RULES = 12  # of each known answer
 FACTS = 60_000  # that are looked at: with half as many, FB15k-237 loses 0.004 of its MRR on valid
-MUCH_OF = 0.9  # of the rules: if more of them are among the best of their parts, to look again would gain little
+SHARE_TO_STOP_AT = (
+    0.9  # of the rules: if more of them are among the best of their parts, to look again would gain little
+)
 RULES_AT_A_TIME = 4_000_000  # in an index: some hundred MB
 
 
@@ -194,7 +196,7 @@ def find_needed(
             for some in known:
                 listed = observer.best_rules(part.questions(some), BEST_RULES).rules
                 needed[part.rows[listed[listed >= 0]]] = True
-        if not is_split or int(needed.sum()) >= MUCH_OF * int(marked.sum()):
+        if not is_split or int(needed.sum()) >= SHARE_TO_STOP_AT * int(marked.sum()):
             return needed
         marked = needed
 
