@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from anyburl.data.clock import Clock
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.temporal.clock import Clock
 from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
 from anyburl.temporal.kernel_bodies import N_FREQUENCY
 from anyburl.temporal.learner import TemporalLearner

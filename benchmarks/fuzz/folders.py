@@ -11,7 +11,7 @@ import anyburl
 from anyburl import Dataset, RuleSet, RunDirectory, load_dataset
 from anyburl.graph.stored import graph_of
 from anyburl.learning.progress import read_progress
-from anyburl.reasoning.opening import Front, make_prepared
+from anyburl.reasoning.opening import Feedback, make_prepared
 from anyburl.reasoning.prepared import NotPreparedError, open_prepared
 from anyburl.rules.run_folder import read_run_names, snapshot_names
 from fuzz.target import Target, damaged, told
@@ -25,7 +25,7 @@ def _copied(folder: Path, name: str) -> tuple[Path, list[Path], list[bytes]]:
     copy = Path(shutil.copytree(KEPT / name, folder / name))
     if name == "finished":
         data = load_dataset(KEPT / "train.txt")
-        make_prepared(copy, lambda: (RuleSet.load(copy), data), Front())
+        make_prepared(copy, lambda: (RuleSet.load(copy), data), Feedback())
     files = sorted(path for path in copy.rglob("*") if path.is_file() and path.name != ".lock")
     return copy, files, [file.read_bytes() for file in files]
 

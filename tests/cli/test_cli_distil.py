@@ -145,7 +145,7 @@ def test_rules_looked_at_in_parts_are_those_of_all_at_once(geo_run: Path, monkey
     known = KnownFacts.draw(data, most=400, most_judged=0, blocked=False, seed=0).to_choose_by()
     needed = partial(keeping.find_needed, rules, graph_of(data.train), known, RankOptions(threads=1), blocked=False)
     at_once = needed()
-    monkeypatch.setattr(keeping, "MUCH_OF", 1.0)
+    monkeypatch.setattr(keeping, "SHARE_TO_STOP_AT", 1.0)
     monkeypatch.setattr(keeping, "RULES_AT_A_TIME", 1_500)
     assert not (at_once & ~needed()).any()
     assert needed().sum() < 1.5 * at_once.sum()

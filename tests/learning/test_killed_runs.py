@@ -16,9 +16,9 @@ from anyburl.learning.recorder import Recorder, resume, run_learner
 def test_a_killed_run_holds_what_it_had_found(run: RunDirectory, dataset: Dataset) -> None:
     spans = kill(run, dataset)
     assert not run.rules_file.exists()
-    found = RunDirectory.open(run.path).load_rules()
-    assert counted(found) == counted(spans[-1].rules)
-    assert len(found) == spans[-1].n_rules
+    learned = RunDirectory.open(run.path).load_rules()
+    assert counted(learned) == counted(spans[-1].rules)
+    assert len(learned) == spans[-1].n_rules
 
 
 def test_a_trace_cut_short_by_a_kill_loses_its_last_line_only(run: RunDirectory, dataset: Dataset) -> None:
@@ -33,7 +33,7 @@ def test_a_trace_cut_short_by_a_kill_loses_its_last_line_only(run: RunDirectory,
 def test_a_snapshot_of_a_killed_run_is_told_by_its_trace(run: RunDirectory, dataset: Dataset) -> None:
     spans = kill(run, dataset, n_spans=2, policy="saturation", snapshots=(1e-6,))
     assert spans[0].snapshot == "1e-06"
-    assert texts(run.load_rules("1e-06")) == texts(RuleSet.concat(list(spans[0].found)))
+    assert texts(run.load_rules("1e-06")) == texts(RuleSet.concat(list(spans[0].learned)))
     with pytest.raises(RunError, match="has no snapshot at 7 seconds; it has none"):
         run.load_rules("7")
 
@@ -136,7 +136,7 @@ def test_a_snapshot_of_a_path_run_holds_the_rules_there_were(dataset: Dataset, t
     """The rules of a path run are sorted at its end: those of the first span are not the first of them."""
     spans: list[Span] = []
     learn(dataset, out=tmp_path / "run", on_span=spans.append, **COMPLETE, policy="saturation", snapshots=(1e-6,))
-    first = RuleSet.concat(list(spans[0].found))
+    first = RuleSet.concat(list(spans[0].learned))
     assert spans[0].snapshot == "1e-06"
     assert 0 < len(first) < spans[-1].n_rules
     assert sorted(texts(RunDirectory.open(tmp_path / "run").load_rules("1e-06"))) == sorted(texts(first))

@@ -102,7 +102,7 @@ def test_spans_add_up(spans: list[Span]) -> None:
         elapsed += span.seconds
         assert (span.number, span.n_rules, span.n_paths, span.n_bodies) == (number, n_rules, n_paths, n_bodies)
         assert span.elapsed == pytest.approx(elapsed)
-        assert span.new_rules == sum(entry.new_rules for entry in span.profiles) == sum(map(len, span.found))
+        assert span.new_rules == sum(entry.new_rules for entry in span.profiles) == sum(map(len, span.learned))
         assert span.n_dropped == 0
 
 
@@ -144,7 +144,7 @@ def test_the_reward_of_a_profile_is_that_of_its_new_rules() -> None:
                         reference.measures(rule).pca_confidence if "pca" in reward else support / predictions,
                         len(rule.body),
                     )
-                    for rules in span.found
+                    for rules in span.learned
                     for rule, (predictions, support) in counted(rules).items()
                     if len(rule.body) == entry.profile.rule_length and is_of(rule, entry.profile)
                 ]

@@ -29,7 +29,7 @@ def test_a_finished_run_tells_how_it_went(run: Path) -> None:
     progress = read_progress(run)
     rules = RuleSet.load(run)
     assert progress.is_finished
-    assert progress.wanted_seconds is None
+    assert progress.planned_seconds is None
     assert progress.spans["rules"][-1] == len(rules)
     assert progress.spans["elapsed"].is_sorted()
     assert set(progress.profiles["profile"]) >= {"cyclic 1", "acyclic 1"}
@@ -44,7 +44,7 @@ def test_a_finished_run_tells_how_it_went(run: Path) -> None:
 def test_a_run_that_has_just_begun_is_empty(unfinished: RunDirectory) -> None:
     progress = read_progress(unfinished.path)
     assert (len(progress.spans), len(progress.profiles), progress.snapshots) == (0, 0, ())
-    assert (progress.wanted_seconds, progress.is_finished) == (20.0, False)
+    assert (progress.planned_seconds, progress.is_finished) == (20.0, False)
 
 
 def test_lines_cut_short_and_missing_keys_do_no_harm(unfinished: RunDirectory) -> None:

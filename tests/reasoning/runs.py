@@ -10,7 +10,7 @@ from typing import Any
 
 import anyburl
 from anyburl import Reasoner
-from anyburl.reasoning.opening import Front
+from anyburl.reasoning.opening import Feedback
 from anyburl.reasoning.prepared import CARD, PREPARED
 
 Triple = tuple[str, str, str]
@@ -56,7 +56,7 @@ def copy_run(run: Path, folder: Path) -> Path:
 
 
 class Heard:
-    """A front that remembers what it was told."""
+    """Feedback that is remembered."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -64,8 +64,8 @@ class Heard:
         self.remarks: list[str] = []
 
     @property
-    def front(self) -> Front:
-        return Front(say=self.notes.append, note=self.remarks.append, watch=self._watch)
+    def feedback(self) -> Feedback:
+        return Feedback(say=self.notes.append, note=self.remarks.append, watch=self._watch)
 
     def _watch(self, doing: str, done: str) -> AbstractContextManager[object]:
         self.doing.append(doing)
@@ -85,7 +85,7 @@ class Heard:
 def open_run(run: Path, **options: Any) -> tuple[Reasoner, Heard]:
     """Open a run; return what it said, too."""
     heard = Heard()
-    return Reasoner.open(run, front=heard.front, **{"threads": 1, **options}), heard
+    return Reasoner.open(run, feedback=heard.feedback, **{"threads": 1, **options}), heard
 
 
 def told(reasoner: Reasoner) -> list[object]:

@@ -23,7 +23,7 @@ from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.models.tuned.train import Tuning, tuning_key
 from anyburl.reasoning import opening
 from anyburl.reasoning.metrics import METRICS, keep_metrics, read_metrics
-from anyburl.reasoning.opening import Front
+from anyburl.reasoning.opening import Feedback
 from anyburl.reasoning.prepared import CARD, PREPARED, Prepared
 from anyburl.rules.run_folder import RULES
 
@@ -178,7 +178,7 @@ def test_every_option_is_in_the_keys_of_kept_results_unless_it_has_no_effect(ori
     for chosen in ({}, {name: OTHER_VALUES[name]}):
         reasoner, heard = open_run(run, **chosen)
         ranker, data = reasoner.ranker, reasoner.dataset
-        keys["scores"].append(opening.key_of_calibration(ranker, data, 0, run).name)
+        keys["scores"].append(opening.make_calibration_key(ranker, data, 0, run).name)
         options = opening.tuning_options(ranker.options, ranker.block_connected, 0)
         keys["model"].append(tuning_key("rules", "data", options).name)
         keep_metrics(run, reasoner.evaluate("valid"), None)
@@ -192,7 +192,7 @@ def test_every_option_is_in_the_keys_of_kept_results_unless_it_has_no_effect(ori
 
 def test_the_seed_is_in_the_keys_of_kept_results(run: Path) -> None:
     reasoner, _ = open_run(run)
-    first, second = (opening.key_of_calibration(reasoner.ranker, reasoner.dataset, seed, run).name for seed in (0, 1))
+    first, second = (opening.make_calibration_key(reasoner.ranker, reasoner.dataset, seed, run).name for seed in (0, 1))
     assert first != second
     one, other = (opening.tuning_options(reasoner.options, False, seed) for seed in (0, 1))
     assert tuning_key("rules", "data", one).name != tuning_key("rules", "data", other).name
@@ -215,10 +215,10 @@ def own_data(run: Path) -> Path:
     return run.parent / "data"
 
 
-OPENINGS: dict[str, Callable[[Path, Front], Reasoner]] = {
-    "its data by name": lambda run, front: Reasoner.open(run, own_data(run), front=front, aggregation="tuned"),
-    "not prepared": lambda run, front: Reasoner.open(run, prepare=False, front=front, aggregation="tuned"),
-    "a reasoner of the folder": lambda run, front: Reasoner(run, own_data(run), aggregation="tuned"),
+OPENINGS: dict[str, Callable[[Path, Feedback], Reasoner]] = {
+    "its data by name": lambda run, feedback: Reasoner.open(run, own_data(run), feedback=feedback, aggregation="tuned"),
+    "not prepared": lambda run, feedback: Reasoner.open(run, prepare=False, feedback=feedback, aggregation="tuned"),
+    "a reasoner of the folder": lambda run, feedback: Reasoner(run, own_data(run), aggregation="tuned"),
 }
 
 
@@ -227,7 +227,7 @@ OPENINGS: dict[str, Callable[[Path, Front], Reasoner]] = {
 def test_a_kept_model_is_used_however_the_run_is_opened(run: Path, opened: str) -> None:
     shutil.rmtree(run / PREPARED)
     heard = Heard()
-    assert tuning_of(OPENINGS[opened](run, heard.front)).stored
+    assert tuning_of(OPENINGS[opened](run, heard.feedback)).stored
     assert heard.notes == []
     assert not (run / PREPARED).exists()
 
@@ -294,7 +294,7 @@ def test_a_model_that_cannot_be_kept_is_used_all_the_same(run: Path) -> None:
     assert reasoner.predict("p00", "speaks", None) is not None
     with pytest.raises(RunError, match="cannot be written"):
         opening.tuning_of(
-            reasoner.ranker, reasoner.dataset, rule_groups(reasoner.rules), heard.front, 0, run, again=True
+            reasoner.ranker, reasoner.dataset, rule_groups(reasoner.rules), heard.feedback, 0, run, again=True
         )
 
 

@@ -18,8 +18,9 @@ import anyburl
 from anyburl import Reasoner, RuleSet, RunDirectory
 from anyburl.base.errors import RunError
 from anyburl.base.sealed import TAG
-from anyburl.reasoning.opening import Front, make_prepared
-from anyburl.reasoning.prepared import CARD, NotPreparedError, can_prepare, open_prepared
+from anyburl.reasoning.opening import Feedback, make_prepared
+from anyburl.reasoning.prepared import CARD, NotPreparedError, open_prepared
+from anyburl.rules.run_folder import is_finished
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +125,10 @@ def remove_a_split(run: Path) -> None:
     (run.parent / "data" / "valid.txt").unlink()
 
 
+def add_values(run: Path) -> None:
+    (run.parent / "data" / "attributes.tsv").write_text("p00\tage\t41\np01\tage\t42\n")
+
+
 def truncate(run: Path) -> None:
     file = run / "prepared" / "rules" / "head.npy"
     file.write_bytes(file.read_bytes()[:-4])
@@ -202,6 +207,7 @@ DAMAGES: dict[Callable[[Path], None], str] = {
     change_rules: "the rules have changed since",
     change_data: "the data has changed since",
     remove_a_split: "the data has changed since",
+    add_values: "the data has changed since",
     truncate: "are damaged (rules/head.npy has",
     flip_bytes: "are damaged (index/short/codes.npy has changed)",
     use_arrays_of_other_rules: "are damaged (rules/head.npy has changed)",
@@ -229,6 +235,20 @@ def test_what_is_stale_or_damaged_is_noticed_and_made_again(run: Path, damage: C
     assert is_used(run)
 
 
+def test_values_in_a_file_elsewhere_are_noticed(tmp_path: Path) -> None:
+    values = tmp_path / "ages.tsv"
+    values.write_text("p00\tage\t41\np01\tage\t42\n")
+    data = anyburl.load_dataset(write_data(tmp_path / "data"), anyburl.ReadOptions(attribute_file=str(values)))
+    anyburl.learn(data, paths=2000, max_cyclic=2, seed=1, threads=1, out=tmp_path / "run")
+    open_run(tmp_path / "run")
+    assert is_used(tmp_path / "run")
+    values.write_text("p00\tage\t41\np01\tage\t43\n")
+    with pytest.raises(NotPreparedError, match="the data has changed since"):
+        open_prepared(tmp_path / "run")
+    values.unlink()
+    assert open_prepared(tmp_path / "run").dataset.fingerprint == data.fingerprint
+
+
 def test_rules_of_the_same_size_and_time_are_noticed(run: Path) -> None:
     use_rules_of_another_run(run)
     with pytest.raises(NotPreparedError, match="the rules have changed since"):
@@ -244,7 +264,7 @@ def test_what_was_prepared_and_cannot_be_opened_is_an_error_of_ours(run: Path, m
     monkeypatch.setattr("anyburl.reasoning.opening.open_prepared", refuse)
     data = anyburl.load_dataset(RunDirectory.open(run).described()["data"]["source"])
     with pytest.raises(RunError, match="was prepared, but cannot be opened: too many open files"):
-        make_prepared(run, lambda: (RuleSet.load(run), data), Front())
+        make_prepared(run, lambda: (RuleSet.load(run), data), Feedback())
 
 
 def test_every_file_of_a_prepared_run_is_checked(run: Path) -> None:
@@ -269,7 +289,7 @@ def test_a_run_that_is_still_learned_is_not_prepared_and_what_was_is_not_used(ru
     rules = RuleSet.load(run)
     expected = told(open_run(run)[0])
     RunDirectory.open(run).write_part([rules[:3]])
-    assert not can_prepare(run)
+    assert not is_finished(run)
     with pytest.raises(NotPreparedError, match="the run was continued since"):
         open_prepared(run)
     reasoner, heard = open_run(run)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anyburl.data.clock import Clock
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.learning.options import FILTERS, STEPS, TemporalOptions
 from anyburl.temporal.answering import Answerer, Directed, index_cells, index_history
-from anyburl.temporal.clock import Clock
 from anyburl.temporal.counting import RuleCounter
 from anyburl.temporal.evaluation import EvaluationProtocol, split_questions
 from anyburl.temporal.explanation import evidence_for

@@ -12,7 +12,8 @@ import pytest
 
 from anyburl import DataError, InvalidOptionError, ReadOptions, TemporalDataset, load_dataset, load_temporal_dataset
 from anyburl.data.files import SPLITS
-from anyburl.temporal.facts import NEVER, recognise_times
+from anyburl.data.sources import recognise_times
+from anyburl.temporal.facts import NEVER
 
 Row = tuple[str, ...]
 EVENTS: list[Row] = [

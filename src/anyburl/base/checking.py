@@ -103,7 +103,7 @@ class Options:
 
 
 def options_behind(result: str, options: Any) -> dict[str, Any]:
-    """Return the options that a kept result depends on: all that do not say that they have no effect on it."""
+    """Return the options that a cached result depends on: all but those marked as having no effect on it."""
     about = options_of(options)
     return {name: getattr(options, name) for name in about if result not in about[name].no_effect_on}
 
@@ -186,7 +186,7 @@ def texts(option: str, values: Any, requirement: str) -> tuple[str, ...]:
 
 
 def parse_numbers(option: str, requirement: str) -> Callable[[str], tuple[float, ...]]:
-    """Return what reads numbers separated by commas from the text of a flag."""
+    """Return a parser of numbers separated by commas, for the text of a flag."""
 
     def parse(written: str) -> tuple[float, ...]:
         try:

@@ -162,6 +162,8 @@ PLAIN = re.compile(
 )
 """The names of parameters that hold no secret."""
 
+ADDRESS = re.compile(r"(sparql|https?|postgres|postgresql|duckdb|sqlite):", re.IGNORECASE)
+"""How DATA begins that is an address."""
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"']+")
 LOGIN = re.compile(r"//([^/?\s]*)@")
 AFTER_PORT = re.compile(r"//[^/?#@]*:[^/?#@]*/[^?#]*@")  # a password with a slash in it looks like a port and a path
@@ -188,6 +190,12 @@ def redacted(text: str) -> str:
 def redacted_address(address: str) -> str:
     """Return an address with everything masked that may be a secret."""
     return UNNAMED.sub(rf"\1{MASK}", _masked(address, _may_be_secret))
+
+
+def shown_argument(argument: str) -> str:
+    """Return an argument of the command line for a log, with everything masked in an address that may be a secret."""
+    flag, value = re.fullmatch(r"(--?[\w-]+=)?(.*)", argument, re.DOTALL).groups("")  # type: ignore[union-attr]
+    return flag + (redacted_address(value) if ADDRESS.match(value) else redacted(value))
 
 
 def without_values(text: str, address: str) -> str:

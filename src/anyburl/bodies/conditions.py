@@ -104,7 +104,7 @@ class Members:
         self.ways = np.bincount(self._near, minlength=len(has_value))
 
     def without(self, constant: int) -> Entities:
-        """Return the members that would not be if they, or the entity a step away, must not be `constant`."""
+        """Return the members that remain if they, or the entity a step away, must not be `constant`."""
         own = np.array([constant] if self.ways[constant] else [], np.int32)
         if self._far is None:
             return own

@@ -49,8 +49,8 @@ _KINDS_IN_ORDER = [BINARY, GROUNDED, CONSTANT, DANGLING]
 """Keys sort bodies of one length in this order: where bodies are as frequent as each other, it decides which comes
 first, and a run with a path budget depends on that."""
 
-_PLACES = np.zeros(max(_KINDS_IN_ORDER) + 1, np.uint64)
-_PLACES[_KINDS_IN_ORDER] = range(len(_KINDS_IN_ORDER))
+_KIND_RANKS = np.zeros(max(_KINDS_IN_ORDER) + 1, np.uint64)
+_KIND_RANKS[_KINDS_IN_ORDER] = range(len(_KINDS_IN_ORDER))
 
 
 def generalise(
@@ -105,7 +105,7 @@ def with_keys(graph: GraphArrays, bodies: BodyArrays) -> BodyArrays:
     Bodies of all lengths share one set of keys, so the first digit tells kind and length.
     """
     with np.errstate(over="ignore"):
-        keys = _PLACES[bodies.kinds] + np.uint64(len(_KINDS_IN_ORDER) * bodies.relations.shape[1])
+        keys = _KIND_RANKS[bodies.kinds] + np.uint64(len(_KINDS_IN_ORDER) * bodies.relations.shape[1])
         radix = np.uint64(2 * graph.n_relations + 1)
         for step in range(bodies.relations.shape[1]):
             keys = keys * radix + bodies.relations[:, step].astype(np.uint64)

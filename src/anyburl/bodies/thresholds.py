@@ -262,7 +262,7 @@ class _Search:
     def _described(
         self, feature: Feature, cuts: Cuts, segments: NDArray[np.int32], bins: BinArrays, intervals: IntervalArrays
     ) -> Candidates:
-        """Return what was found with its bounds, unless the relation of the head alone explains it."""
+        """Return the candidates that intervals describe, without those that the relation of the head alone explains."""
         heads, constants = self._named(segments[intervals.slots])
         hits, having = (np.cumsum(column, axis=1, dtype=np.int64) for column in (bins.hits, bins.having))
         kept = _beats_relation(hits[intervals.slots], having[heads], intervals)
@@ -382,7 +382,7 @@ def _right_where_they_decide(
     object_identity: bool,
     is_over: Callable[[], bool],
 ) -> NDArray[np.int64]:
-    """Return those of the rules at `rows` that say something that surer rules do not say already.
+    """Return the rules at `rows` that are right often enough about the entities for which no surer rule speaks.
 
     A condition decides about the entities that no rule h(X,c) <= b(X,c') or h(X,c) <= b(X,A) is surer about. If it is
     not right there more often than those rules say, beyond chance, it only repeats them, and speaks for whoever else

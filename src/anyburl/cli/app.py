@@ -29,7 +29,7 @@ from anyburl import __version__
 from anyburl.base.errors import AnyburlError, InvalidOptionError, OptionError, UnknownDataError, quoted
 from anyburl.base.files import at_home, is_text
 from anyburl.cli.arguments import Command, is_given, with_flags, with_parameters
-from anyburl.cli.events import exhausted, lacks_descriptors, logged
+from anyburl.cli.events import exhausted, logged
 from anyburl.cli.loading import download_data_argument
 from anyburl.cli.notes import (
     STANDARD_OUTPUT,
@@ -54,7 +54,7 @@ from anyburl.data.options import IGNORED, RECOGNISED, ReadOptions
 Run = Callable[..., None]
 
 BY_DATA: Mapping[str, Run] = {"learn": learn_history, "doctor": examine_history}
-"""The commands whose DATA tells."""
+"""The commands whose DATA decides whether there are times."""
 BY_RUN: Mapping[str, Run] = {
     "rules": show_temporal_rules,
     "evaluate": evaluate_history,
@@ -64,7 +64,7 @@ BY_RUN: Mapping[str, Run] = {
     "calibrate": calibrate_history,
     "serve": serve_history,
 }
-"""The commands whose run folder tells."""
+"""The commands whose run folder decides that."""
 
 
 def with_times(name: str, command: Run) -> Run:
@@ -92,7 +92,7 @@ def with_times(name: str, command: Run) -> Run:
 
 
 def _subject(name: str, values: Mapping[str, Any]) -> str:
-    """Return what tells: DATA, or the run folder."""
+    """Return what decides whether there are times: DATA, or the run folder."""
     if name in BY_DATA:
         return str(values["out"] if values.get("resume") else values["data"])
     return str(values["rules"] if "rules" in values else values["run"])
@@ -111,7 +111,7 @@ def _has_times(name: str, subject: str, values: Mapping[str, Any]) -> bool:
         return is_temporal_run(at_home(subject))
     if values.get("data") is None:
         return False
-    from anyburl.temporal.facts import recognise_times
+    from anyburl.data.sources import recognise_times
 
     with suppress(UnknownDataError):  # reported when it is loaded
         download_data_argument(subject, note_console(quiet=values["quiet"]))
@@ -134,6 +134,7 @@ def _refuse(key: str, subject: str, *, has_times: bool) -> None:
     raise OptionError(f"{flag} is for facts with times, and {subject} has none{hint}")
 
 
+FEWEST_FILES = 16
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
 
@@ -152,7 +153,7 @@ class AnyburlGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command; turn exceptions into a sentence and an exit code."""
         try:
-            if (sentence := lacks_descriptors()) is not None:
+            if (sentence := _lacks_descriptors()) is not None:
                 _fail(sentence, INTERNAL_ERROR, None)
             return super().invoke(ctx)
         except InvalidOptionError as error:
@@ -206,6 +207,18 @@ class AnyburlGroup(TyperGroup):
         if standalone_mode:
             sys.exit(code if isinstance(code, int) else 0)
         return code
+
+
+def _lacks_descriptors() -> str | None:
+    """Return a sentence if this process may open so few files that libraries would fail in ways of their own."""
+    try:
+        import resource
+    except ImportError:  # the system has no such limit
+        return None
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= allowed < FEWEST_FILES:
+        return f"this process may open {allowed} files: allow it at least {FEWEST_FILES} (ulimit -n)"
+    return None
 
 
 COMMANDS = {

@@ -89,7 +89,7 @@ def datasets_command(
 def _list(common: Common) -> None:
     from anyburl.data.catalogue import data_home, download_folder
 
-    rows = [(entry, *_place(entry)) for entry in _entries()]
+    rows = [(entry, *_availability(entry)) for entry in _entries()]
     home, cache = data_home(), download_folder()
     if common.json:
         listed = [{**_described(entry), "state": state, "path": path and str(path)} for entry, state, path in rows]
@@ -113,7 +113,7 @@ def _entries() -> list[DatasetEntry]:
     return entries + [DatasetEntry(name=name) for name in others]
 
 
-def _place(entry: DatasetEntry) -> tuple[str, Path | None]:
+def _availability(entry: DatasetEntry) -> tuple[str, Path | None]:
     """Return in a word whether a data set can be loaded, and the folder that it is in."""
     from anyburl.data.catalogue import download_folder, find_folder, is_downloaded
 
@@ -128,7 +128,7 @@ def _place(entry: DatasetEntry) -> tuple[str, Path | None]:
 
 def loadable_names() -> list[str]:
     """Return the names of data sets that are here or can be downloaded."""
-    return [entry.name for entry in _entries() if _place(entry)[0] != "to add"]
+    return [entry.name for entry in _entries() if _availability(entry)[0] != "to add"]
 
 
 def _described(entry: DatasetEntry) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _get(name: str, common: Common) -> None:
     """Download a data set if need be, load it once, and say where it is."""
     from anyburl.data.catalogue import find_entry
     from anyburl.data.dataset import SPLITS
-    from anyburl.temporal.facts import recognise_times
+    from anyburl.data.sources import recognise_times
 
     notes = common.notes()
     download_data_argument(name, notes)

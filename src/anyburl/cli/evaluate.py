@@ -86,7 +86,7 @@ def evaluate_command(
     """Ask RULES for the subject and the object of every test triple, and report how the right answers rank."""
     options = replace(common.ranking, top_k=top_k)
     moments = parse_moments(at)
-    _check_rankings(rankings, options, moments)
+    _check_rankings(rankings, moments)
     _check_snapshots(rules, moments)
     source = common.source(rules, data, engine=engine, address=address)
     if values:
@@ -168,7 +168,7 @@ def _check_snapshots(rules: str, moments: list[float]) -> None:
             run.load_rules(name)  # of a run that was killed, or says that there is none
 
 
-def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[float]) -> None:
+def _check_rankings(rankings: Path | None, moments: list[float]) -> None:
     """Refuse, before any work is done, a file that rankings cannot be written to."""
     if rankings is None:
         return

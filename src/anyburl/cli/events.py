@@ -26,28 +26,15 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from anyburl import __version__
-from anyburl.base.errors import AnyburlError, OptionError
+from anyburl.base.errors import AnyburlError, OptionError, shown_argument
 from anyburl.base.files import at_home
 from anyburl.base.machine import memory_left
 from anyburl.cli.arguments import with_parameters
 from anyburl.cli.start import NO_MEMORY, lacks_memory
 
 NO_FILES = "too many open files: allow this process more of them (ulimit -n)"
-FEWEST_FILES = 16
 WORDS_FOR_FILES = ("Too many open files", "TooManyOpenFiles")
 LEAST = 1 << 28  # bytes of address space: less than Polars needs to be loaded
-
-
-def lacks_descriptors() -> str | None:
-    """Return a sentence if this process may open so few files that libraries would fail in ways of their own."""
-    try:
-        import resource
-    except ImportError:  # the system has no such limit
-        return None
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= allowed < FEWEST_FILES:
-        return f"this process may open {allowed} files: allow it at least {FEWEST_FILES} (ulimit -n)"
-    return None
 
 
 def exhausted(error: BaseException) -> str | None:
@@ -84,8 +71,8 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _lacks_files(error: BaseException) -> bool:
-    is_told = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE)
-    return is_told or any(words in str(error) for words in WORDS_FOR_FILES)
+    is_file_error = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE)
+    return is_file_error or any(words in str(error) for words in WORDS_FOR_FILES)
 
 
 LEAST_LEFT = 0.1  # of what there is
@@ -193,8 +180,6 @@ def _logging(out: str | None, name: str, given: dict[str, Any]) -> Iterator[None
     if out is None:
         yield
         return
-    from anyburl.data.remote.addresses import shown_argument
-
     with _opened(out, given) as file:
         _current = EventLog(file)
         tell(

@@ -29,6 +29,7 @@ from anyburl.base.errors import (
     UnauthorizedError,
     UnknownDataError,
     counted,
+    shown_argument,
 )
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import Escaped, Json, NamesOption, Quiet, Threads, WithScores
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from anyburl.data.names import Names
     from anyburl.data.options import ReadOptions
     from anyburl.models.tuned.listing import OtherModel
-    from anyburl.reasoning.opening import Front
+    from anyburl.reasoning.opening import Feedback
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.rules.rule_file import ReadReport
     from anyburl.rules.ruleset import RuleSet
@@ -63,8 +64,10 @@ def unlock(data: str, timeout: float = ReadOptions.timeout, *, writing: bool = F
     from anyburl.data.remote.addresses import ENDPOINT, find_address, keep_credentials
     from anyburl.data.sources import check_access
 
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
     address = find_address(data)
-    if address is None or address.file is not None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if address is None or address.file is not None:
         return
     try:
         check_access(address, timeout, writing=writing)
@@ -95,14 +98,12 @@ INSTEAD = {
 
 
 def existing_rules(rules: str, *, temporal: bool = False) -> Path:
-    """Return the path of RULES; what is not there is refused, with what is beside it and like it.
+    """Return the path of RULES; if nothing is there, raise an error that names similar paths.
 
     So is a run folder with temporal rules, unless it is what the command takes.
     """
     path = at_home(rules)
     if not path.exists():
-        from anyburl.data.remote.addresses import shown_argument
-
         raise RuleError(f"no run folder or rule file at {shown_argument(rules)!r}{names_beside(path)}")
     if path.is_dir() and not (path / "options.json").exists():
         _refuse_data(path)
@@ -121,7 +122,7 @@ def require_run(run: str) -> None:
 
 
 def names_beside(path: Path) -> str:
-    """Return a hint to what is beside a path that is not there, and like it."""
+    """Return a hint to similar names beside a path that does not exist."""
     beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, beside, n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(repr(str(path.parent / name)) for name in near)}?" if near else ""
@@ -177,12 +178,10 @@ def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> Non
 def read_with_progress(
     data: str, notes: PlainConsole, noun: str, load: Callable[[Callable[[int], None]], Loaded]
 ) -> Loaded:
-    """Return what `load` returns, which reads DATA and is given what to call with the number of `noun`s read so far.
+    """Return what `load` returns, which reads DATA and calls its argument with the number of `noun`s read so far.
 
     DATA is downloaded first if it is the name of a data set; what is not there is refused, with what is beside it.
     """
-    from anyburl.data.remote.addresses import shown_argument
-
     doing, done = f"reading {shown_argument(data)}", f"read {shown_argument(data)}"
     try:
         download_data_argument(data, notes)
@@ -242,7 +241,6 @@ def _remark_split(dataset: Dataset, notes: PlainConsole) -> None:
 
 def download_data_argument(data: str, notes: PlainConsole) -> None:
     """Download DATA if it is the name of a data set that is not here yet."""
-    from anyburl.data.remote.addresses import shown_argument
     from anyburl.data.sources import fetch_dataset
 
     shown = shown_argument(data)
@@ -365,7 +363,7 @@ class RulesAndData:
 
         self.compile(explaining=explaining, completing=completing)
         silence_engine(self.engine)
-        front, engine = self.front(), BackendChoice(name=self.engine, address=self.address)
+        feedback, engine = self.feedback(), BackendChoice(name=self.engine, address=self.address)
 
         def load() -> tuple[RuleSet, Dataset]:
             started = time.monotonic()
@@ -375,10 +373,10 @@ class RulesAndData:
 
         other = self._other_model(options)
         if self.path.is_dir() and at is None and self.data is None:
-            opened = open_run(self.path, load, options, engine, front, seed=seed, prepare=self.prepare, other=other)
+            opened = open_run(self.path, load, options, engine, feedback, seed=seed, prepare=self.prepare, other=other)
         else:
             run = self.path if self.path.is_dir() and at is None else None
-            opened = open_rules(*load(), options, engine, front, seed=seed, run=run, other=other)
+            opened = open_rules(*load(), options, engine, feedback, seed=seed, run=run, other=other)
         self._dataset = opened.dataset
         return Reasoner.of(opened, self.names)
 
@@ -393,7 +391,7 @@ class RulesAndData:
         return ScoredAnswers.read(self._scores, self.dataset)
 
     def apply_reviews(self, reasoner: Reasoner) -> None:
-        """Let the verdicts of the run folder count, and say so."""
+        """Apply the verdicts of the run folder, and report how many there are."""
         from anyburl.tools.review import FILE, ReviewLog
 
         if (self.path / FILE).is_file():
@@ -402,14 +400,14 @@ class RulesAndData:
             counts = log.counts()
             self.notes.say(f"{counts['accepted']} accepted and {counts['rejected']} rejected facts count", "dim")
 
-    def front(self) -> Front:
-        """Return where the library's remarks go: to the notes."""
-        from anyburl.reasoning.opening import Front
+    def feedback(self) -> Feedback:
+        """Return the feedback that prints the library's remarks among the notes."""
+        from anyburl.reasoning.opening import Feedback
 
         def watch(doing: str, done: str) -> AbstractContextManager[object]:
             return Slow(self.notes, doing, done)
 
-        return Front(say=lambda note: self.notes.say(note, "yellow"), note=self.notes.say, watch=watch)
+        return Feedback(say=lambda note: self.notes.say(note, "yellow"), note=self.notes.say, watch=watch)
 
     def compile(self, *, explaining: bool, completing: bool = False) -> None:
         """Compile the kernels for answering, explaining and completing, if this machine has not yet, and report it."""

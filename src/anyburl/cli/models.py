@@ -51,12 +51,13 @@ def prepare_command(
     The first of these commands also does this. You can still choose smoothing, weights and aggregation per command.
     """
     from anyburl.reasoning.opening import make_prepared
-    from anyburl.reasoning.prepared import PREPARED, NotPreparedError, can_prepare, open_prepared
+    from anyburl.reasoning.prepared import PREPARED, NotPreparedError, open_prepared
+    from anyburl.rules.run_folder import is_finished
 
     require_run(run)
     notes = common.notes()
     source = RulesAndData(run, None, notes)
-    if not can_prepare(source.path):
+    if not is_finished(source.path):
         raise RunError(f"{run} is still learning, or was interrupted: continue it with --resume first")
     started = time.monotonic()
     try:
@@ -64,7 +65,9 @@ def prepare_command(
     except NotPreparedError:
         source.compile(explaining=True)
         started = time.monotonic()
-        prepared = make_prepared(source.path, lambda: (load_rules_argument(run, notes), source.dataset), source.front())
+        prepared = make_prepared(
+            source.path, lambda: (load_rules_argument(run, notes), source.dataset), source.feedback()
+        )
         was_ready = False
     n_bytes = sum(file.stat().st_size for file in (source.path / PREPARED).rglob("*") if file.is_file())
     summary: dict[str, Any] = {
@@ -100,7 +103,7 @@ def tune_command(
     with source.open(common.ranking, seed=common.seed) as reasoner:
         groups = rule_groups(reasoner.rules)
         tuning = tuning_of(
-            reasoner.ranker, reasoner.dataset, groups, source.front(), common.seed, source.path, again=True
+            reasoner.ranker, reasoner.dataset, groups, source.feedback(), common.seed, source.path, again=True
         )
     summary: dict[str, Any] = {"run": run, **tuning.described(), "seconds": round(tuning.seconds, 3)}
     if common.json:
@@ -196,14 +199,14 @@ def calibrate_command(
     The facts of the valid split, or some of train, are hidden, everything is proposed from the rest, and what comes
     back tells. That is checked on the test split; without one, each half of the facts is checked by the other.
     """
-    from anyburl.reasoning.prepared import can_prepare
+    from anyburl.rules.run_folder import is_finished
 
     require_run(run)
     _check_plot(plot)
     share = None if missing is None else check_missing("missing", parse_missing(missing))
     options, source = common.ranking, common.source(run, None)
     check_proposes(options.aggregation)
-    if not can_prepare(source.path):
+    if not is_finished(source.path):
         raise RunError(f"{run} is still learning, or was interrupted: continue it with --resume first")
     with source.open(options, completing=True, seed=common.seed) as reasoner:
         total = len(reasoner.vocabulary.entities)

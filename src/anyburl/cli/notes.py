@@ -147,7 +147,7 @@ class Slow:
             self._console.say(f"{self._done} in {time.monotonic() - self._started:.1f} s")
 
     def advance(self, n: int) -> None:
-        """Take note that `n` more are done."""
+        """Add `n` to the number that are done."""
         with self._lock:
             self._n_done += n
             tell_progress(doing=self._doing, done=self._n_done, total=self._total)
@@ -166,7 +166,7 @@ class Slow:
             self._console.say(f"{self._doing}: {self._n_done:,} of {self._total:,}{left}")
 
     def change(self, doing: str, done: str, detail: str) -> None:
-        """Take note that something else is being done; only a terminal shows the detail."""
+        """Change the words for what is being done; only a terminal shows the detail."""
         with self._lock:
             self._doing, self._done, self._detail = doing, done, detail
             if self._spinner is not None:
@@ -197,7 +197,7 @@ class SlowDownload(Slow):
     """Reports a download that takes more than a moment; a terminal shows the progress of each file."""
 
     def reach(self, file: str, n_bytes: int, total: int | None) -> None:
-        """Take note that `n_bytes` of a file are there."""
+        """Set the number of bytes of a file that have arrived."""
         with self._lock:
             self._n_done, self._total = n_bytes, total
             if self._spinner is not None:
@@ -239,7 +239,7 @@ class Remarks(io.FileIO):
 
 
 def prepare_streams() -> None:
-    """Let standard output and standard error take any text; a closed one leads nowhere.
+    """Make standard output and standard error take any text; replace a closed one by the null device.
 
     Otherwise a file that is opened later would take its number, and a library's messages would end up in that file.
     """
@@ -249,7 +249,7 @@ def prepare_streams() -> None:
 
 
 def let_go_of_output() -> None:
-    """Nobody can have our output: what is still buffered must not fail again when Python ends."""
+    """Send buffered output to the null device, since flushing it when Python ends would fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, OUTPUT)
     os.close(nowhere)
@@ -283,7 +283,7 @@ def raise_again(lost: sys.UnraisableHookArgs) -> None:
 
 
 def forget_interrupt() -> None:
-    """Let Python end with the exit code that it is given.
+    """Make Python end with the exit code that it is given.
 
     Where code of `exec`, such as that of a dataclass, was interrupted, Python ends itself by SIGINT afterwards, even if
     the interrupt was caught. Only code that runs to its end makes it forget.
@@ -318,7 +318,7 @@ class Interrupts:
 
 
 def compile_kernels(work: Callable[[], object], notes: PlainConsole) -> None:
-    """Do `work`, which compiles the kernels that this machine has not compiled before, and report that.
+    """Do `work`, which compiles kernels that are new to this machine, and report that.
 
     Each command compiles what it needs; after the first one, most kernels are only loaded.
 

@@ -83,7 +83,7 @@ def predict_command(
     _check_queries(one, queries, source)
     with source.open(common.ranking, explaining=explain, seed=common.seed) as reasoner:
         answering = _Answering(reasoner, top, include_known, explain)
-        if queries is not None:
+        if queries is not None and target is not None:
             answering.answer_file(_read_queries(queries, reasoner), source, target, as_json=common.json)
             return
         assert one is not None
@@ -94,8 +94,10 @@ def predict_command(
             _print_answers(one, answers, answering, quiet=common.quiet)
 
 
-def _answer_file(out: str | None, queries: Path | None, *, as_json: bool) -> FactFile | FactStream:
-    """Return where tables of answers go to."""
+def _answer_file(out: str | None, queries: Path | None, *, as_json: bool) -> FactFile | FactStream | None:
+    """Return where tables of answers go to; None for one query, whose answers are shown."""
+    if out is None and queries is None:
+        return None
     from anyburl.reasoning.completion.files import STANDARD_OUTPUT, TABLES, FactFile, FactStream
 
     if out in (None, STANDARD_OUTPUT):
@@ -207,10 +209,10 @@ class _Answering:
         return self.reasoner.explain(answer.triple, top=N_REASONS)
 
     def rule(self, answer: Answer) -> str:
-        from anyburl.reasoning.explanation.render import no_rule_text, rule_text
-
         if answer.rule is not None:
-            return rule_text(answer.rule, self.names)
+            return answer.rule.named(self.names)
+        from anyburl.reasoning.explanation.render import no_rule_text
+
         return no_rule_text(by_embedding=parse_aggregation(self.reasoner.options.aggregation).needs_embedding)
 
     def to_json(self, query: Query, answers: Answers) -> dict[str, Any]:

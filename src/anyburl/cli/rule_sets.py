@@ -178,7 +178,7 @@ def distil_command(
     with source.open(ranking, seed=chosen.seed) as reasoner:
         if not len(reasoner.rules):
             raise RunError(f"{run} has no rules to distil")
-        distilled = reasoner.distil(options=chosen, watch=source.front().watch, for_model=for_model)
+        distilled = reasoner.distil(options=chosen, watch=source.feedback().watch, for_model=for_model)
     save_distilled(out, distilled, reasoner.dataset, RunDirectory.open(source.path).options(), str(source.path))
     if plot is not None:
         from anyburl.tools.plotting import plot_distilled
@@ -280,11 +280,10 @@ def _print_difference(difference: RuleDifference, top: int, names: Names) -> Non
 
 def _named(rule: str, names: Names) -> str:
     """Return a rule in readable names."""
-    from anyburl.reasoning.explanation import render as words
     from anyburl.rules.rule import parse_rule
 
     try:
-        return words.rule_text(parse_rule(rule), names)
+        return parse_rule(rule).named(names)
     except RuleError:  # a text that can be read in two ways
         return rule
 

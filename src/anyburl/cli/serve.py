@@ -142,7 +142,7 @@ def compile_pages(source: RulesAndData) -> None:
 
 
 def listening(serving: ServeOptions) -> socket.socket:
-    """Take the port before anything else is done."""
+    """Open the port before anything else is done."""
     family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
     try:
         return socket.create_server((serving.host, serving.port), family=family, backlog=BACKLOG)

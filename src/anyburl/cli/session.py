@@ -24,7 +24,7 @@ from anyburl.base.errors import counted
 from anyburl.cli.events import MemoryWatch, peak_memory_mb, resident_bytes, tell, tell_progress
 from anyburl.cli.notes import Interrupts, PlainConsole, Slow, compile_kernels, starting
 from anyburl.cli.tables import counts_table
-from anyburl.learning.options import DISTILLED
+from anyburl.learning.options import ALL, DISTILLED
 from anyburl.rules.types import RuleType
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class LiveDisplay:
     def show(self, span: Span) -> None:
         """Add the span to the picture; notes about workers stay above it."""
         _say_notes(span, self._console)
-        for rules in span.found:
+        for rules in span.learned:
             self._counts.update(rules.counts_by_length())
         self._profiles |= {entry.profile: entry for entry in span.profiles if entry.cores or entry.paths}
         self._span, self._elapsed_before, self._moment = span, span.elapsed, time.monotonic()
@@ -240,6 +240,7 @@ def run_session(
     """
     from anyburl.cli.rules import Measuring  # which imports this module
     from anyburl.learning.threads import warm_up_learning
+    from anyburl.reasoning.explanation.relatives import MANY
 
     n_relations, has_values = dataset.vocabulary.n_relations, not dataset.attributes.empty
     compile_kernels(lambda: warm_up_learning(options, n_relations, has_values=has_values), notes)
@@ -251,7 +252,8 @@ def run_session(
         notes.say(f"interrupted after {learner.elapsed:.1f} s: {replacing} is as it was before", "yellow")
         raise KeyboardInterrupt
     rules = _finish(learner, recorder, notes, replacing, _keeping(dataset, learner, notes))
-    Measuring(str(recorder.run.path), None, options.threads, notes).write_best(rules)
+    if len(rules) >= MANY:
+        Measuring(str(recorder.run.path), None, options.threads, notes).write_best(rules)
     session = Session(learner, recorder, rules)
     tell("saved", run=str(recorder.run.path), rules=len(rules), stopped_by=learner.stopped_by)
     _remark_end(session, notes)
@@ -271,7 +273,7 @@ def _learn(learner: Learner, recorder: Recorder, notes: PlainConsole, title: str
 
 
 def watched(display: Display, notes: PlainConsole) -> Callable[[Span], None]:
-    """Return what is done with each span: it is shown and logged, and memory is looked at."""
+    """Return a function that shows and logs a span, and warns if memory is short."""
     memory = MemoryWatch(lambda warning: notes.say(warning, "yellow"))
 
     def show(span: Span) -> None:
@@ -287,17 +289,16 @@ def watched(display: Display, notes: PlainConsole) -> Callable[[Span], None]:
 
 
 def _keeping(dataset: Dataset, learner: Learner, notes: PlainConsole) -> KeepRules | None:
-    """Return what chooses the rules to keep; its kernels are compiled if there is much to choose from."""
+    """Return the function that chooses the rules to keep; compile its kernels if there is much to choose from."""
     from anyburl.models.distilling.distil import MANY_RULES
     from anyburl.models.distilling.keeping import rules_to_keep
     from anyburl.reasoning.shortcuts import warm_up_distilling
 
     n_rules, options = learner.store.n_rules, learner.options
-    keep = rules_to_keep(dataset, options, lambda doing, done: Slow(notes, doing, done))
-    if keep is None or not n_rules or (n_rules <= MANY_RULES and options.keep != DISTILLED):
+    if options.keep == ALL or not n_rules or (n_rules <= MANY_RULES and options.keep != DISTILLED):
         return None
     compile_kernels(lambda: warm_up_distilling(dataset.vocabulary.n_relations), notes)
-    return keep
+    return rules_to_keep(dataset, options, lambda doing, done: Slow(notes, doing, done))
 
 
 def _finish(

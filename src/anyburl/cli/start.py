@@ -59,8 +59,8 @@ def leave(number: int, frame: FrameType | None) -> None:
 
 def lacks_memory(error: BaseException) -> bool:
     """Whether an error says that there is no memory, or no thread."""
-    is_told = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
-    return is_told or any(words in str(error) for words in WORDS)
+    is_memory_error = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    return is_memory_error or any(words in str(error) for words in WORDS)
 
 
 def leave_without_memory() -> None:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from anyburl.learning.progress import Outlook
     from anyburl.reasoning.metrics import Metrics
     from anyburl.rules.ruleset import RuleSet
-    from anyburl.temporal.evaluation import TemporalMetrics
 
 
 STYLES = {str(kind): kind.form.style for kind in KINDS}
@@ -42,7 +41,7 @@ def counts_table(counts: Mapping[str, int]) -> Table:
 
 
 def outlook_table(outlooks: Sequence[Outlook]) -> Table:
-    """Return what was seen of each profile, and what more time would bring."""
+    """Return the estimated share of bodies seen of each profile, and what more time would bring."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("profile")
     for name in ("core-seconds", "bodies", "seen", "new rules per core-second"):
@@ -117,7 +116,6 @@ def _margins(rules: RuleSet) -> dict[str, list[float | None]]:
 
 def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]]:
     """Return the rules as plain values, for tables and JSON; with names, `named` is the rule in readable names."""
-    from anyburl.reasoning.explanation import render as words
     from anyburl.rules.types import RuleType
 
     types = [str(name) for name in RuleType]
@@ -133,14 +131,14 @@ def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]
         "rule": rules.texts().to_list(),
     }
     if names is not None and (names or rules.vocabulary.relations.str.contains("://", literal=True).any()):
-        columns["named"] = [words.rule_text(rule, names) for rule in rules]
+        columns["named"] = [rule.named(names) for rule in rules]
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 N_RELATIONS = 10
 
 
-def metrics_table(metrics: Metrics | TemporalMetrics, names: Mapping[str, str] | None = None) -> Table:
+def metrics_table(metrics: Metrics, names: Mapping[str, str] | None = None) -> Table:
     """Return all metrics of one evaluation."""
     table = _table("")
     n_queries, figures = metrics.protocol["queries"], metrics.metrics

@@ -98,7 +98,7 @@ def open_history(
 
 
 def apply_reviews(reasoner: TemporalReasoner, notes: PlainConsole) -> None:
-    """Let the verdicts of the run folder on facts with moments count, and say so."""
+    """Apply the verdicts of the run folder on facts with moments, and report how many there are."""
     from anyburl.tools.review import FILE, ReviewLog
 
     if reasoner.run is not None and (reasoner.run / FILE).is_file():

@@ -43,7 +43,7 @@ _SCHEMA: dict[Any, Any] = {"entity": pl.String, "attribute": pl.String, "kind": 
 
 
 def parse_value(text: str, kind: AttributeKind) -> float | None:
-    """Return the value that a text stands for; None if it is none of this kind, or not finite."""
+    """Parse a text as a value of this kind; return None if it is no such value, or not finite."""
     text = text.strip()
     if kind is AttributeKind.BOOLEAN:
         return TRUTH.get(text.lower())
@@ -169,7 +169,7 @@ class Attribute:
         return format_value(value, self.kind)
 
     def parse(self, text: str) -> float:
-        """Return the value that a text stands for; raise an error if it is none."""
+        """Parse a text as a value; raise an error if it is none."""
         value = parse_value(text, self.kind)
         if value is None:
             raise DataError(f"expected {self.kind.example} for {self.name}, got {text!r}")

@@ -30,7 +30,7 @@ from anyburl.data.files import SPLITS, TRIPLE_SUFFIXES, read_triples, write_trip
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.remote.http import fetch
 
-KINDS = {**dict.fromkeys(("about", "licence", "citation", "source"), str), "entities": int, "relations": int}
+FIELD_TYPES = {**dict.fromkeys(("about", "licence", "citation", "source"), str), "entities": int, "relations": int}
 DIGITS = {"blob": 40, "sha256": 64}  # how many hexadecimal digits a checksum has
 
 
@@ -76,7 +76,7 @@ def read_entry(name: str, fields: Mapping[str, Any], where: str, before: Dataset
     unknown = fields.keys() - DatasetEntry.__dataclass_fields__.keys()
     if unknown:
         raise DataError(f"{where}: [{name}] has unknown fields: {', '.join(sorted(unknown))}")
-    for field_name, kind in KINDS.items():
+    for field_name, kind in FIELD_TYPES.items():
         if field_name in fields and type(fields[field_name]) is not kind:
             expected = "text" if kind is str else "a number"
             raise DataError(f"{where}: [{name}] {field_name} must be {expected}, got {fields[field_name]!r}")

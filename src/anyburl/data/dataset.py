@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,11 +21,11 @@ from anyburl.data.files import SPLITS as SPLITS
 from anyburl.data.formats.frames import COLUMNS, TriplesLike, is_rdflib, label_frame, write_rdflib
 from anyburl.data.names import Names
 from anyburl.data.options import Gathered, ReadOptions
-from anyburl.data.sources import located
+from anyburl.data.sources import located, read_value_files, reporting
 from anyburl.data.stored import open_index
 from anyburl.data.table import Ids, TripleTable, fingerprint, tables_of
 from anyburl.data.terms import RDF_TYPE, SUBCLASS, WELL_KNOWN
-from anyburl.data.values import read_attributes, read_value_files, recognise_values, take_named_values
+from anyburl.data.values import read_attributes, recognise_values, take_named_values
 from anyburl.data.vocabulary import Vocabulary
 
 
@@ -267,37 +267,37 @@ def _located(data: str | os.PathLike[str], options: ReadOptions, progress: Read)
     with located(data) as source:
         source.check_split(options)
         if source.index is not None:
-            stored = open_index(source.index)
-            train, valid, test = stored.tables
-            return Dataset(
-                stored.card.name,
-                train,
-                valid,
-                test,
-                source.source,
-                stored.card.fingerprint,
-                names=stored.names,
-                left_out=stored.card.left_out,
-                attributes=stored.attributes,
-            )
-        gathered, n_read = Gathered(), 0
-
-        def reported(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-            nonlocal n_read
-            for batch in batches:
-                n_read += batch.height
-                progress(n_read)
-                yield batch
-
+            return load_index(source.index, source.source)
+        gathered, reported = Gathered(), reporting(progress)
         tables = tables_of([reported(source.batches(split, options, gathered)) for split in SPLITS])
     names = Names(gathered.names, {**gathered.prefixes, **options.prefixes})
     return _made(source.name, tables, options, gathered, source=source.source, names=names)
 
 
+def load_index(folder: Path, source: str) -> Dataset:
+    """Open the folder that `anyburl index` wrote for a data set; `source` is what is recorded as where it is."""
+    check_not_forked()
+    stored = open_index(folder)
+    train, valid, test = stored.tables
+    return Dataset(
+        stored.card.name,
+        train,
+        valid,
+        test,
+        source,
+        stored.card.fingerprint,
+        names=stored.names,
+        left_out=stored.card.left_out,
+        attributes=stored.attributes,
+    )
+
+
 def _made(name: str, tables: list[TripleTable], options: ReadOptions, gathered: Gathered, **more: Any) -> Dataset:
     """Return the data set of some triples and of the values that were read with them."""
     tables = recognise_values(tables, options, gathered)
-    train, valid, test = _split(tables, options)
+    if options.split:
+        tables = split_table(tables[0], options.split, options.split_seed)
+    train, valid, test = tables
     values = read_attributes(gathered, train.vocabulary, options)
     return Dataset(
         name,
@@ -310,10 +310,6 @@ def _made(name: str, tables: list[TripleTable], options: ReadOptions, gathered: 
         held_out={split: own for split, own in values.items() if not own.empty},
         **more,
     )
-
-
-def _split(tables: list[TripleTable], options: ReadOptions) -> list[TripleTable]:
-    return split_table(tables[0], options.split, options.split_seed) if options.split else tables
 
 
 def _labels(split: str, triples: TripleTable | TriplesLike | None, options: ReadOptions) -> pl.DataFrame:

@@ -22,6 +22,7 @@ from anyburl.data.formats.delimited import (
     GZIP,
     ZSTD,
     LineParser,
+    first_fields,
     is_csv,
     read_blocks,
     read_delimited,
@@ -100,12 +101,25 @@ def read_batches(
     if options.dump is not None:
         yield from read_dump(path, start, size, options, gathered)
         return
-    format = next((format for format in FORMATS if path.name.lower().endswith(format.suffixes)), FORMATS[0])
+    format = _format_of(path)
     if options.literals not in LITERALS[:2] and not format.has_literals:
         raise DataError(
             f"{path}: --literals {options.literals} is for RDF, which says what is a literal; this is a table"
         )
     yield from format.read(path, start, size, options, gathered)
+
+
+def first_row(path: Path) -> list[str]:
+    """Return the names of the columns of Parquet, or the fields of the first line of text; nothing for RDF."""
+    if _format_of(path).has_literals:
+        return []
+    if is_parquet(path):
+        return scan_parquet(path).collect_schema().names()
+    return first_fields(path, first_bytes(path, "facts", DataError))
+
+
+def _format_of(path: Path) -> Format:
+    return next((format for format in FORMATS if path.name.lower().endswith(format.suffixes)), FORMATS[0])
 
 
 @dataclass(frozen=True)

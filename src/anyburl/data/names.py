@@ -27,7 +27,10 @@ class Names(Mapping[str, str]):
     def __init__(self, names: Mapping[str, str] | None = None, prefixes: Mapping[str, str] | None = None) -> None:
         self._names = dict(names or {})
         self.prefixes = dict(prefixes or {})
-        self._shortening = Prefixes(self.prefixes)
+
+    @cached_property
+    def _shortening(self) -> Prefixes:
+        return Prefixes(self.prefixes)
 
     def __getitem__(self, label: str) -> str:
         return self._names[label]
@@ -35,7 +38,9 @@ class Names(Mapping[str, str]):
     def get(self, label: str, default: Any = None) -> Any:
         """Return the name of a label or, without one, `default`, or else the label, shortened if it is an IRI."""
         name = self._names.get(label, default)
-        return self._shortening.shorten(label) if name is None else name
+        if name is None:
+            return self._shortening.shorten(label) if ":" in label else label
+        return name
 
     def series(self, labels: pl.Series) -> pl.Series:
         """Return the names of many labels."""
@@ -47,7 +52,9 @@ class Names(Mapping[str, str]):
 
         A name of several labels raises an error that lists them.
         """
-        for label in (text, self._shortening.expand(text), RDF_TYPE if text == "a" else text):
+        if _contains(known, text):
+            return text
+        for label in (self._shortening.expand(text), RDF_TYPE if text == "a" else text):
             if _contains(known, label):
                 return label
         labels = [label for label in self._by_name.get(text.casefold(), ()) if _contains(known, label)]

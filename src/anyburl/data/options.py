@@ -49,8 +49,8 @@ class AttributeKind(StrEnum):
 ENTITY = "entity"
 """The kind of a relation whose objects look like values and are to stay entities."""
 
-KINDS = (*map(str, AttributeKind), ENTITY)
-ATTRIBUTES = f"names with a kind, {', '.join(KINDS[:-1])} or {ENTITY}, such as age=number"
+ATTRIBUTE_KINDS = (*map(str, AttributeKind), ENTITY)
+ATTRIBUTES = f"names with a kind, {', '.join(ATTRIBUTE_KINDS[:-1])} or {ENTITY}, such as age=number"
 
 _option = partial(option, panel="How DATA is read")
 
@@ -107,14 +107,14 @@ ELSEWHERE = ("sparql", "http", "https", "postgres", "postgresql")
 
 def _attribute(option: str, kinds: Any) -> dict[str, str]:
     if not isinstance(kinds, Mapping) or not all(
-        isinstance(name, str) and name and kind in KINDS for name, kind in kinds.items()
+        isinstance(name, str) and name and kind in ATTRIBUTE_KINDS for name, kind in kinds.items()
     ):
         raise InvalidOptionError(option, ATTRIBUTES, kinds)
     return {name: str(kind) for name, kind in kinds.items()}
 
 
 def _path(option: str, path: Any) -> str:
-    """Return a path as a run folder remembers it, whatever folder it is used from later."""
+    """Return an absolute path, since a run folder may be used from another working directory."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InvalidOptionError(option, "the path of a file or folder", path)
     kind, colon, rest = os.fspath(path).partition(":")
@@ -130,7 +130,7 @@ def parse_kinds(texts: Sequence[str]) -> dict[str, str]:
     kinds = {}
     for text in (part for one in texts for part in one.split(",")):
         name, equals, kind = text.strip().rpartition("=")
-        if not equals or not name or kind not in KINDS:
+        if not equals or not name or kind not in ATTRIBUTE_KINDS:
             raise InvalidOptionError("attribute", ATTRIBUTES, text)
         kinds[name] = kind
     return kinds
@@ -278,6 +278,8 @@ class ReadOptions(Options):
     @property
     def attribute_kinds(self) -> dict[str, str]:
         """The kinds of attributes by label: prefixed names stand for IRIs."""
+        if not self.attribute:
+            return {}
         prefixes = Prefixes(self.prefixes)
         return {prefixes.expand(name): kind for name, kind in self.attribute.items()}
 

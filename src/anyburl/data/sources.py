@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import polars as pl
 
-from anyburl.base.errors import DataError, UnknownDataError
+from anyburl.base.errors import AnyburlError, DataError, UnknownDataError, shown_argument
 from anyburl.base.files import at_home
 from anyburl.data.catalogue import (
     Progress,
@@ -26,14 +26,16 @@ from anyburl.data.catalogue import (
     quiet,
     similar_names,
 )
-from anyburl.data.files import SPLITS, TRIPLE_SUFFIXES, read_batches
+from anyburl.data.clock import NO_TIME, Moments
+from anyburl.data.files import SPLITS, TRIPLE_SUFFIXES, first_row, is_parquet, read_batches
+from anyburl.data.formats.delimited import is_csv
 from anyburl.data.formats.layouts import find_edges, is_ogb, read_ogb
-from anyburl.data.options import Gathered, ReadOptions
-from anyburl.data.remote.addresses import ENDPOINT, Address, find_address, shown_argument
-from anyburl.data.remote.database import connected, read_database
+from anyburl.data.options import Gathered, ReadOptions, has_usual_names, usual_times
+from anyburl.data.remote.addresses import ENDPOINT, Address, find_address
+from anyburl.data.remote.database import connected, read_database, read_whole_table
 from anyburl.data.remote.endpoint import read_endpoint
 from anyburl.data.remote.http import send
-from anyburl.data.values import find_value_files, read_value_files, take_named_values
+from anyburl.data.values import read_values, rows_of_table, take_named_values
 
 
 def check_access(address: Address, timeout: float, *, writing: bool = False) -> None:
@@ -51,6 +53,10 @@ FOLDER_HOLDS = (
     ".parquet, or RDF"
 )
 RUN = "options.json"  # marks the folder of a run, which also has a train.parquet
+STEMS = ("attributes", "numeric")
+"""How files of values in a folder of data begin: attributes.tsv, numeric.txt.gz; attributes_valid.tsv if held out."""
+
+VALUE_SUFFIXES = (*(kind + packed for kind in (".txt", ".tsv", ".csv") for packed in ("", ".gz", ".zst")), ".parquet")
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,20 @@ class DataLocation:
             raise DataError(f"{self.source} already has splits ({', '.join(splits)}): drop {flag}")
 
 
+def reporting(progress: Callable[[int], None]) -> Callable[[Iterable[pl.DataFrame]], Iterator[pl.DataFrame]]:
+    """Return a function that yields given batches, and calls `progress` with the number of rows of all so far."""
+    n_rows = 0
+
+    def reported(batches: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        nonlocal n_rows
+        for batch in batches:
+            n_rows += batch.height
+            progress(n_rows)
+            yield batch
+
+    return reported
+
+
 def fetch_dataset(data: str | os.PathLike[str], progress: Progress = quiet) -> None:
     """Download what `load_dataset` would download."""
     with located(data, progress):
@@ -132,6 +152,30 @@ def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterato
         yield _in_folder(path, path.resolve().name, str(path))
     else:
         yield DataLocation(_stem(path), str(path), {"train": path, "valid": None, "test": None})
+
+
+def recognise_times(source: str, reading: ReadOptions) -> bool:
+    """Return whether the facts of a file or folder have times, by its first line or its columns, or by the options.
+
+    A fourth field has to be a time, and a table has to name its columns as usual; a database, an endpoint and RDF have
+    times only if the options name them.
+    """
+    if reading.time is not None or reading.columns is not None or reading.dump is not None:
+        return reading.has_times
+    try:
+        with located(source) as files:
+            file = files.files.get("train")
+            if files.address is not None or files.index is not None or file is None or file.is_dir():
+                return False
+            names = first_row(file)
+    except AnyburlError:
+        return False  # the error is reported when the data is read
+    if len(names) not in (4, 5):
+        return False
+    if usual_times(names):
+        return has_usual_names([name for i, name in enumerate(names) if i not in usual_times(names)])
+    is_text = not is_parquet(file) and not is_csv(file)
+    return is_text and bool((Moments.of(pl.Series(names[3:4])).exactness != NO_TIME).all())
 
 
 def lasting_source(source: str | None) -> str | None:
@@ -204,3 +248,37 @@ def _refuse_missing(data: str) -> NoReturn:
     hint = f"; did you mean {' or '.join(similar)}?" if similar else known
     shown = shown_argument(data)
     raise UnknownDataError(f"no data set, folder or file {shown!r}{also}{hint}", similar)
+
+
+def find_value_files(folder: Path) -> dict[str, Path]:
+    """Return the files of values in a folder, by split: attributes.tsv, attributes_train.tsv, attributes_valid.tsv."""
+    by_split = {}
+    for split in SPLITS:
+        stems = [f"{stem}_{split}" for stem in STEMS] + [*STEMS] * (split == "train")
+        files = [path for stem in stems for suffix in VALUE_SUFFIXES if (path := folder / (stem + suffix)).is_file()]
+        if len(files) > 1:
+            names = " and ".join(file.name for file in files)
+            raise DataError(f"{folder}: expected one file of values for {split}, got {names}; keep one of them")
+        if files:
+            by_split[split] = files[0]
+    return by_split
+
+
+def named_value_files(attribute_file: str | None) -> dict[str, Path]:
+    """Return the files of values that the option of that name leads to, by split; none for a table of a database."""
+    if attribute_file is None or find_address(attribute_file):
+        return {}
+    path = at_home(attribute_file)
+    files = find_value_files(path) if path.is_dir() else {"train": path}
+    if not files:
+        raise DataError(f"{path}: expected a file of values such as {STEMS[0]}.tsv in this folder, got none")
+    return files
+
+
+def read_value_files(files: Mapping[str, Path], options: ReadOptions, gathered: Gathered) -> None:
+    """Collect the texts in files of values: those beside the data, and what the options name."""
+    named = named_value_files(options.attribute_file)
+    gathered.values += [(split, read_values(file)) for split, file in (*files.items(), *named.items())]
+    if options.attribute_file is not None and (address := find_address(options.attribute_file)):
+        table = read_whole_table(address, options.timeout)
+        gathered.values.append(("train", rows_of_table(table, address.text)))

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from anyburl.base.errors import DataError, quoted
-from anyburl.base.files import at_home, first_bytes
+from anyburl.base.files import first_bytes
 from anyburl.base.polars_unstable import UNREADABLE
 from anyburl.base.sealed import scan_parquet
 from anyburl.data.attributes import Attribute, AttributeKind, Attributes, parse_values
@@ -24,15 +24,9 @@ from anyburl.data.files import SPLITS
 from anyburl.data.formats.delimited import BLOCK, MARK, LineParser, first_fields, is_csv, read_blocks, read_delimited
 from anyburl.data.formats.rdf import DATATYPES, VALUE_ROWS
 from anyburl.data.options import ENTITY, KNOWN, Gathered, ReadOptions
-from anyburl.data.remote.addresses import find_address
-from anyburl.data.remote.database import read_whole_table
 from anyburl.data.table import TripleTable, tables_of
 from anyburl.data.vocabulary import Vocabulary, similar_labels
 
-STEMS = ("attributes", "numeric")
-"""How files of values in a folder of data begin: attributes.tsv, numeric.txt.gz; attributes_valid.tsv if held out."""
-
-VALUE_SUFFIXES = (*(kind + packed for kind in (".txt", ".tsv", ".csv") for packed in ("", ".gz", ".zst")), ".parquet")
 LEAST_DISTINCT = 10  # values of a relation that is recognised
 UNNAMED_ENTITIES = "values of entities without triples"
 NO_VALUES = "values that are no number, date or boolean"
@@ -65,7 +59,7 @@ def take_named_values(
 
 
 def value_rows(triples: pl.DataFrame, origin: object) -> pl.DataFrame:
-    """Return three columns of texts, whatever they are called, as rows of values."""
+    """Return three columns of texts as rows of values, whatever the columns are called."""
     entity, attribute, text = triples.columns[:3]
     return triples.select(
         pl.col(entity).alias("entity"),
@@ -74,39 +68,6 @@ def value_rows(triples: pl.DataFrame, origin: object) -> pl.DataFrame:
         pl.lit(None, pl.String).alias("kind"),
         pl.lit(os.fspath(origin) if isinstance(origin, Path) else str(origin)).alias("origin"),
     )
-
-
-def find_value_files(folder: Path) -> dict[str, Path]:
-    """Return the files of values in a folder, by split: attributes.tsv, attributes_train.tsv, attributes_valid.tsv."""
-    by_split = {}
-    for split in SPLITS:
-        stems = [f"{stem}_{split}" for stem in STEMS] + [*STEMS] * (split == "train")
-        files = [path for stem in stems for suffix in VALUE_SUFFIXES if (path := folder / (stem + suffix)).is_file()]
-        if len(files) > 1:
-            names = " and ".join(file.name for file in files)
-            raise DataError(f"{folder}: expected one file of values for {split}, got {names}; keep one of them")
-        if files:
-            by_split[split] = files[0]
-    return by_split
-
-
-def read_value_files(files: Mapping[str, Path], options: ReadOptions, gathered: Gathered) -> None:
-    """Collect the texts in files of values: those beside the data, and the file or folder that the options name."""
-    given = dict(files)
-    for split, path in given.items():
-        gathered.values.append((split, read_values(path)))
-    if options.attribute_file is None:
-        return
-    if address := find_address(options.attribute_file):
-        table = read_whole_table(address, options.timeout)
-        gathered.values.append(("train", _of_table(table, address.text)))
-        return
-    path = at_home(options.attribute_file)
-    more = find_value_files(path) if path.is_dir() else {"train": path}
-    if not more:
-        raise DataError(f"{path}: expected a file of values such as {STEMS[0]}.tsv in this folder, got none")
-    for split, file in more.items():
-        gathered.values.append((split, read_values(file)))
 
 
 def read_values(path: Path) -> pl.DataFrame:
@@ -118,7 +79,7 @@ def read_values(path: Path) -> pl.DataFrame:
     start = first_bytes(path, "values of attributes", DataError)
     try:
         if path.name.lower().endswith(".parquet"):
-            return _of_table(scan_parquet(path).collect().select(pl.all().cast(pl.String)), path)
+            return rows_of_table(scan_parquet(path).collect().select(pl.all().cast(pl.String)), path)
         fields = first_fields(path, start)
         if names := _usual(fields):
             chosen = ReadOptions(columns=tuple(names))
@@ -142,7 +103,7 @@ def _joined(frames: Iterable[pl.DataFrame], path: Path) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=VALUE_ROWS), *(value_rows(frame, path) for frame in frames)])
 
 
-def _of_table(table: pl.DataFrame, origin: object) -> pl.DataFrame:
+def rows_of_table(table: pl.DataFrame, origin: object) -> pl.DataFrame:
     """Return the values of a table with a row per value, or per entity."""
     names = _usual(table.columns)
     return value_rows(table.select(names).drop_nulls(), origin) if names else _wide(table, origin)

@@ -71,7 +71,7 @@ def pack(column: NDArray[Any]) -> Packed:
 
 
 def unpack(packed: Packed) -> NDArray[Any]:
-    """Return the column, in memory of its own."""
+    """Return a copy of the column."""
     values = packed.values.astype(packed.dtype)
     return values if packed.lengths is None else np.repeat(values, packed.lengths)
 
@@ -274,7 +274,7 @@ class RayWorker:
         return core_spans
 
     def _work_until(self, order: SpanOrder, seconds: float, number: int) -> list[CoreSpan]:
-        """Give each profile its part of the span: a worker must work on all of them, since nobody else has its bodies.
+        """Give each profile its part of the span: a worker works on all of them, since no other worker owns its bodies.
 
         A profile that finishes early leaves its time to the next ones, and finally to those without cores.
         """

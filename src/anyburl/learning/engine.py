@@ -32,7 +32,7 @@ from anyburl.rules.types import PathProfile, RuleType
 
 @dataclass
 class CoreSpan:
-    """What one core found for one profile in one time span."""
+    """The results of one core for one profile in one time span."""
 
     profile: PathProfile
     attempts: int = 0
@@ -79,7 +79,7 @@ class Engine(Protocol):
     def workers(self) -> int: ...
 
     def run_span(self, number: int, allocation: Sequence[PathProfile], deadline: float | None) -> list[CoreSpan]:
-        """Let each core work on its profile until `deadline` (on time.monotonic), or for its share of paths if None."""
+        """Run each core on its profile until `deadline` (on time.monotonic), or for its share of paths if None."""
         ...
 
     def after_span(self, entries: Sequence[ProfileSpan]) -> None:

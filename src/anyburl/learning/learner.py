@@ -56,7 +56,7 @@ class Span:
     n_paths: int
     n_bodies: int
     profiles: tuple[ProfileSpan, ...]
-    found: tuple[RuleSet, ...] = field(repr=False)  # the new rules, before a cap
+    learned: tuple[RuleSet, ...] = field(repr=False)  # the new rules, before a cap
     store: RuleStore = field(repr=False)
     snapshot: str | None = None  # the name of the snapshot taken at the end of this span
     notes: tuple[str, ...] = ()  # events: workers lost, workers that joined
@@ -248,7 +248,7 @@ class Learner:
             n_paths=self.n_paths,
             n_bodies=self.n_bodies,
             profiles=self.history[-1].profiles,
-            found=tuple(new_rules),
+            learned=tuple(new_rules),
             store=self.store,
             snapshot=snapshot,
             notes=tuple(self.engine.take_notes()),
@@ -290,7 +290,7 @@ class Learner:
         return made
 
     def _ends_after(self, elapsed: float, share: float) -> Callable[[], bool]:
-        """Return what tells whether a share of the time that is left is over."""
+        """Return a function that says whether this share of the remaining time is over."""
         seconds = self.options.seconds
         left = math.inf if seconds is None else max((seconds - elapsed) * share, (1 - LATE) / 2 * seconds)
         end = time.monotonic() + left

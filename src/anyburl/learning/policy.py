@@ -59,7 +59,7 @@ class SpanRecord:
 
     @classmethod
     def from_trace(cls, line: Mapping[str, Any]) -> SpanRecord:
-        """Return a span as its line of trace.jsonl tells it; what a line of an older version lacks is 0."""
+        """Read a span from its line of trace.jsonl; what an older version did not write is 0."""
         listed = listed_in(line)
         entries = [
             (profile, entry)

@@ -16,7 +16,7 @@ import polars as pl
 from anyburl.base.checking import MOST
 from anyburl.base.files import is_text
 from anyburl.learning.policy import ProfileSpan, SpanRecord
-from anyburl.rules.run_folder import RULES, described_run, part_files, read_trace
+from anyburl.rules.run_folder import described_run, is_finished, read_trace
 from anyburl.rules.types import PathProfile
 
 SPAN = {
@@ -53,12 +53,12 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run's trace says.
+    """The progress of a run, from its trace.
 
     `spans` has one row for each time span; `profiles` one for each span and path profile, with `rules`, the number that
     the profile has found so far; `types` one for each span, type and length of rules that were found in it, with their
     number so far (a trace of an older version does not tell). `notes` are events with their second, such as lost
-    workers. `wanted_seconds` is None for a run with a budget of paths.
+    workers. `planned_seconds` is None for a run with a budget of paths.
     """
 
     spans: pl.DataFrame
@@ -66,7 +66,7 @@ class Progress:
     types: pl.DataFrame
     snapshots: tuple[Snapshot, ...]
     notes: tuple[tuple[float, str], ...]
-    wanted_seconds: float | None
+    planned_seconds: float | None
     is_finished: bool
 
 
@@ -81,8 +81,8 @@ def read_progress(folder: str | os.PathLike[str]) -> Progress:
         types=_types(lines),
         snapshots=tuple(_snapshots(lines)),
         notes=tuple((float(line["elapsed"]), str(note)) for line in lines for note in _listed(line, "notes")),
-        wanted_seconds=None if options.get("paths") is not None else _number(options.get("seconds")),
-        is_finished=_is_finished(path),
+        planned_seconds=None if options.get("paths") is not None else _number(options.get("seconds")),
+        is_finished=is_finished(path),
     )
 
 
@@ -95,10 +95,6 @@ def trace_table(trace: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
         if isinstance(entry, dict)
     ]
     return pl.DataFrame(rows, schema=PROFILE)
-
-
-def _is_finished(path: Path) -> bool:
-    return (path / RULES).is_file() and not part_files(path)
 
 
 def _is_span(line: Mapping[str, Any]) -> bool:

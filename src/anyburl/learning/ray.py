@@ -35,7 +35,7 @@ ROUNDS = 5  # of a span with a path budget: after losing workers in this many, a
 
 @dataclass
 class _WorkerResults:
-    """What one worker has delivered of a span; without a reply, it is not all."""
+    """The results of one worker for a span; incomplete as long as there is no reply."""
 
     rules: list[CoreSpan] = field(default_factory=list)
     reply: SpanReply | None = None
@@ -106,7 +106,7 @@ class RayEngine(Stoppable):
             self._notes.append(f"{counted(n_now - n_before, 'Ray worker')} joined, {n_now} in all")
 
     def _run(self, order: SpanOrder, shards: NDArray[np.bool_]) -> dict[int, _WorkerResults]:
-        """Let all workers run a span, each for its part of `shards`; return what those found that were not lost."""
+        """Run a span on all workers, each for its part of `shards`; return the results of those that were not lost."""
         workers = dict(self._crew.workers)
         divisions, known = self._divide(shards), self._news()
         handout = Handout(shards, len(workers))
@@ -116,7 +116,7 @@ class RayEngine(Stoppable):
         }
         deliveries: dict[int, Delivery] = {}
         results = {number: _WorkerResults() for number in workers}
-        was_told = False
+        has_passed_on = False
         while calls or deliveries:
             try:
                 if calls:
@@ -131,8 +131,8 @@ class RayEngine(Stoppable):
                 if self.stopped:
                     raise
                 self.stop()  # and keep what the workers have found
-            if self.stopped and not was_told:
-                was_told = True
+            if self.stopped and not has_passed_on:
+                has_passed_on = True
                 for number in calls.values():
                     workers[number].stop.remote()
         whole = {number: one for number, one in results.items() if one.reply is not None}
@@ -144,7 +144,7 @@ class RayEngine(Stoppable):
         return whole
 
     def _divide(self, shards: NDArray[np.bool_]) -> dict[int, Division]:
-        """Divide `shards` between the workers, unless it was done before; with a path budget, nobody owns any yet."""
+        """Divide `shards` between the workers, unless that is done; with a path budget, no worker owns any yet."""
         numbers = sorted(self._crew.workers)
         is_new = shards is not self._divided or self._owned.keys() != set(numbers)
         hands_out = self._options.seconds is None

@@ -68,7 +68,7 @@ class Reduced:
     rules: RuleSet
     rows: NDArray[np.int64]
     which: str
-    save_more: Callable[[Path], None] = lambda folder: None
+    save_extras: Callable[[Path], None] = lambda folder: None
     """Writes what else is to be kept into the run folder."""
 
 
@@ -108,7 +108,7 @@ class Recorder:
         Where the trace tells of a snapshot, its rules are on the disk.
         """
         check_not_forked()
-        self._waiting += span.found
+        self._waiting += span.learned
         keys, counts = span.harvested
         self._waiting_keys.append(keys[counts == 0])
         self._keys.append(keys)
@@ -136,7 +136,7 @@ class Recorder:
         return rules
 
     def close(self) -> None:
-        """Write what is left to parts, and let go of the folder; after `finish` there is nothing left to do.
+        """Write what is left to parts, and release the folder; after `finish` there is nothing left to do.
 
         In a forked process, everything is left to its parent.
         """
@@ -166,7 +166,7 @@ class Recorder:
             kept = np.zeros(len(all_rules), np.bool_)
             kept[reduced.rows] = True
             taken = {name: some.take(kept[: len(some)]) for name, some in taken.items()}
-            reduced.save_more(self.run.path)
+            reduced.save_extras(self.run.path)
         gave_rules = self._is_capped or reduced is not None  # which were dropped
         keys = np.concatenate(self._keys if gave_rules else self._empty_keys)
         self.run.finish(
@@ -225,7 +225,7 @@ def run_learner(
 
 
 def resume(run: RunDirectory, dataset: Dataset, **changes: Unpack[LearnKeywords]) -> tuple[Learner, Recorder]:
-    """Return a learner that continues where `run` ended, with the run's options except for `changes`, and its recorder.
+    """Return a learner that continues `run` with its options, except for `changes`, and its recorder.
 
     `seconds` is the budget of the whole run, including the part already done. If the data has changed since, the
     learner begins anew, with all of that budget, and the folder stays as it was until the recorder has finished.

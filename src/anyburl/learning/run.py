@@ -188,7 +188,7 @@ class RunDirectory:
         write_part(self.path, RuleSet.concat(list(rules)))
 
     def key_files(self, options: LearnOptions) -> KeyFiles:
-        """Return the files that tell a resumed run with `options` which bodies it need not harvest again."""
+        """Return the files with the bodies that a resumed run with `options` need not harvest again."""
         return KeyFiles.of(self.path, self.described()["data"].get("fingerprint"), options)
 
     def finish(

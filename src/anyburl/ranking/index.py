@@ -233,12 +233,12 @@ def _numbered_bodies(graph: GraphArrays, rules: RuleSet, mask: NDArray[np.bool_]
     relations, n_relations = rules.bodies[:, 0], graph.n_relations
     back = inverses(relations[rules.body[constant]], n_relations)
     segments = lookup_segments(graph, rules.body_constant[constant], back)
-    found = segments >= 0
+    is_known = segments >= 0
     largest = np.min_scalar_type(-(2 * n_relations + len(graph.segment_relations)))
     number = np.promote_types(segments.dtype, largest)
-    numbers = segments[found].astype(number, copy=False)
+    numbers = segments[is_known].astype(number, copy=False)
     numbers += 2 * n_relations
-    return np.append(constant[found], dangling), np.append(numbers, relations[rules.body[dangling]].astype(number))
+    return np.append(constant[is_known], dangling), np.append(numbers, relations[rules.body[dangling]].astype(number))
 
 
 def _long(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> LongIndex:

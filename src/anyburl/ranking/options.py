@@ -57,11 +57,11 @@ class Aggregation:
         """
         return summed
 
-    def contribution(self, scores: Sequence[int], place: int) -> float:
-        """Return which share of a candidate's score the rule at `place` of its rules contributes."""
-        is_counted = self.n_counted is None or place < self.n_counted
+    def contribution(self, scores: Sequence[int], position: int) -> float:
+        """Return which share of a candidate's score the rule at `position` of its rules contributes."""
+        is_counted = self.n_counted is None or position < self.n_counted
         total = self.key(scores)
-        return scores[place] / total if is_counted and total else 0.0
+        return scores[position] / total if is_counted and total else 0.0
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class Maximum(Aggregation):
     def score(self, summed: float, best: float) -> float:
         return best
 
-    def contribution(self, scores: Sequence[int], place: int) -> float:
-        return float(place == 0)
+    def contribution(self, scores: Sequence[int], position: int) -> float:
+        return float(position == 0)
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,8 @@ def make_queries(triples: Triples, known: Sequence[Triples], n_relations: int) -
     order = np.lexsort((answers, entities * width + relations))
     keys = (entities * width + relations)[order]
     questions, firsts = np.unique(keys, return_index=True)
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order))
+    positions = np.empty(len(order), np.int64)
+    positions[order] = np.arange(len(order))
     excluded_keys, excluded = _known_answers(questions, known, n_relations, keys, answers[order])
     queries = QueryArrays(
         entities=(questions // width).astype(np.int32),
@@ -54,7 +54,7 @@ def make_queries(triples: Triples, known: Sequence[Triples], n_relations: int) -
         excluded_offsets=np.searchsorted(excluded_keys, np.append(questions, np.iinfo(np.int64).max)).astype(np.int64),
         excluded=excluded.astype(np.int32),
     )
-    return queries, places
+    return queries, positions
 
 
 def _known_answers(
@@ -66,16 +66,16 @@ def _known_answers(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the known answers of the questions, sorted by question, without the targets."""
     width = 2 * n_relations
-    asked = sorted_once(questions // width)
-    found = [np.empty((0, 2), np.int64)]
+    query_entities = sorted_once(questions // width)
+    pieces = [np.empty((0, 2), np.int64)]
     for table in known:
-        for piece in rows_about(asked, table):
+        for piece in rows_about(query_entities, table):
             entities, relations, answers = directed(piece, n_relations)
             keys = entities * width + relations
             ranks = np.searchsorted(questions, keys)
-            is_asked = questions[np.minimum(ranks, len(questions) - 1)] == keys
-            found.append(np.column_stack([ranks[is_asked], answers[is_asked]]))
-    ranks, answers = np.concatenate(found).T
+            is_question = questions[np.minimum(ranks, len(questions) - 1)] == keys
+            pieces.append(np.column_stack([ranks[is_question], answers[is_question]]))
+    ranks, answers = np.concatenate(pieces).T
     span = int(max(answers.max(initial=0), targets.max(initial=0))) + 1
     pairs = sorted_once(ranks * span + answers)
     own = np.searchsorted(questions, target_keys) * span + targets
@@ -140,9 +140,9 @@ class Ranks:
         """Return the ranks under one way to treat ties."""
         return np.asarray(getattr(self, ties), np.float64)
 
-    def at(self, places: NDArray[np.int64]) -> Ranks:
+    def at(self, positions: NDArray[np.int64]) -> Ranks:
         """Return the ranks in another order."""
-        return Ranks(self.optimistic[places], self.pessimistic[places])
+        return Ranks(self.optimistic[positions], self.pessimistic[positions])
 
 
 def target_ranks(queries: QueryArrays, answers: AnswerArrays, n_entities: int) -> Ranks:
@@ -166,11 +166,11 @@ FEWEST_VALID = 50  # triples: if one pair in ten were connected, seeing none amo
 def connected_share(dataset: Dataset) -> float:
     """Return the share of validation triples whose two entities are connected in train by any relation, either way."""
     valid = dataset.valid.triples
-    asked = unordered_pair_keys(valid)
-    is_known = np.zeros(len(asked), np.bool_)
+    pairs = unordered_pair_keys(valid)
+    is_known = np.zeros(len(pairs), np.bool_)
     for piece in rows_about(np.unique(valid[:, 0]), dataset.train.triples):
-        is_known |= np.isin(asked, unordered_pair_keys(piece))
-    return float(is_known.mean()) if len(asked) else 1.0
+        is_known |= np.isin(pairs, unordered_pair_keys(piece))
+    return float(is_known.mean()) if len(pairs) else 1.0
 
 
 def blocks_connected(choice: str, dataset: Dataset) -> bool:

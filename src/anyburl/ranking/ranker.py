@@ -56,7 +56,7 @@ QUERIES_AT_A_TIME = 32
 
 @dataclass(frozen=True)
 class AnswerRequest:
-    """What the answers are to be: ranks by `aggregation`, and the `top_k` best candidates of each query.
+    """What answers contain: ranks by `aggregation`, and the `top_k` best candidates of each query.
 
     With `keep_known`, answers that the graph states are not blocked where connected pairs are. With `only_best`, the
     candidates need not be counted, which is faster. If `groups` puts every rule into a group, the evidence for each of
@@ -176,10 +176,10 @@ class LocalBackend:
         protocol = self._ready.protocol(aggregation, 0, only_fires=True)
         try:
             while True:
-                place, n = answer(ready.graph, ready.index, query, 0, 1, protocol, space, NO_GROUPS, out)
-                if place == 1:
-                    found = {name: column[:n].copy() for name, column in space.firings._asdict().items()}
-                    return space.firings._replace(**found)
+                n_answered, n = answer(ready.graph, ready.index, query, 0, 1, protocol, space, NO_GROUPS, out)
+                if n_answered == 1:
+                    columns = {name: column[:n].copy() for name, column in space.firings._asdict().items()}
+                    return space.firings._replace(**columns)
                 space = space._replace(firings=empty_firings(2 * n))
         finally:
             self._spare.put(space)
@@ -203,9 +203,11 @@ class LocalBackend:
         ready, space = self._ready, self._spare.take()
         try:
             last = min(first + QUERIES_AT_A_TIME, len(queries.entities))
-            place = first
-            while place < last:
-                place, needed = answer(ready.graph, ready.index, queries, place, last, protocol, space, groups, out)
+            next_query = first
+            while next_query < last:
+                next_query, needed = answer(
+                    ready.graph, ready.index, queries, next_query, last, protocol, space, groups, out
+                )
                 if needed:
                     space = space._replace(firings=empty_firings(2 * needed))
             return last - first
@@ -288,7 +290,7 @@ class Ranker:
         return self.backend.fire(entity, relation, self.lister().aggregation)
 
     def lister(self) -> Ranker:
-        """Return what lists candidates: this ranker without its re-ranker."""
+        """Return the ranker that lists candidates: this one without its re-ranker."""
         if self.reranker is None:
             return self
         return replace(self, reranker=None, aggregation=self.reranker.aggregation)

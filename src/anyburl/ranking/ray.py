@@ -44,7 +44,7 @@ class RankWorker:
         return self._backend.answer(own, replace(request, groups=request.groups.copy()))
 
     def do(self, number: int, work: Callable[[Any], Any], part: Any) -> Any:
-        """Return what the work of that number makes of a part; what it needs for itself it keeps between parts."""
+        """Run the work with this number on a part; the worker keeps what the work needs from part to part."""
         if self._work is None or self._work[0] != number:
             self._work = number, work
         return self._work[1](part)

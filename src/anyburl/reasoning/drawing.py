@@ -215,11 +215,11 @@ ROW, PASSING_ROW, LOOP, LINE = 46.0, 26.0, 40.0, 22.0
 GAP = 64.0  # beside the texts between two columns
 ANYTHING = "?"
 
-Place = tuple[int, str | None]
+NodeKey = tuple[int, str | None]
 """A node: its column and the entity's label, None for an entity that the rule does not name."""
 
-Arrow = tuple[Place, Place, str]
-Item = Place | Arrow
+Arrow = tuple[NodeKey, NodeKey, str]
+Item = NodeKey | Arrow
 """Takes a row in a column: a node, or an arrow that passes through."""
 
 
@@ -230,19 +230,19 @@ class Layers:
     columns: dict[int, list[Item]] = field(default_factory=dict)
     arrows: dict[Arrow, Ink] = field(default_factory=dict)
 
-    def add_node(self, spot: Place) -> None:
+    def add_node(self, spot: NodeKey) -> None:
         """Add a node below those of its column, once."""
         items = self.columns.setdefault(spot[0], [])
         if spot not in items:
             items.append(spot)
 
-    def add_arrow(self, source: Place, target: Place, relation: str, ink: Ink) -> None:
+    def add_arrow(self, source: NodeKey, target: NodeKey, relation: str, ink: Ink) -> None:
         """Join two nodes; the first ink counts."""
         self.add_node(source)
         self.add_node(target)
         self.arrows.setdefault((source, target, relation), ink)
 
-    def draw(self, title: str, ends: Sequence[Place], show: Show) -> Drawing:
+    def draw(self, title: str, ends: Sequence[NodeKey], show: Show) -> Drawing:
         """Return the drawing; `ends` are the nodes that it is about."""
         return _Layout(self, ends, show).drawing(title)
 
@@ -250,7 +250,7 @@ class Layers:
 class _Layout:
     """Positions of nodes and arrows: first vertical, then horizontal."""
 
-    def __init__(self, layers: Layers, ends: Sequence[Place], show: Show) -> None:
+    def __init__(self, layers: Layers, ends: Sequence[NodeKey], show: Show) -> None:
         self.layers, self.ends, self.show = layers, ends, show
         self.order = {column: i for i, column in enumerate(sorted(layers.columns))}
         self.columns = [_with_passing(layers, column) for column in sorted(layers.columns)]
@@ -261,7 +261,7 @@ class _Layout:
         self._place_lines()
         self.lefts, self.widths, self.gaps = self._spread()
 
-    def text(self, spot: Place) -> str:
+    def text(self, spot: NodeKey) -> str:
         return ANYTHING if spot[1] is None else self.show(spot[1])
 
     def _stack_columns(self) -> None:
@@ -324,10 +324,10 @@ class _Layout:
         texts = [edge_width(self.show(arrow[2])) for arrow in self.layers.arrows if arrow[:2] == (item, item)]
         return max([self._node_width(item), *texts])
 
-    def _node_width(self, spot: Place) -> float:
+    def _node_width(self, spot: NodeKey) -> float:
         return node_width(self.text(spot), self._kind(spot))
 
-    def _kind(self, spot: Place) -> Kind:
+    def _kind(self, spot: NodeKey) -> Kind:
         return "end" if spot in self.ends else "entity"
 
     def drawing(self, title: str) -> Drawing:
@@ -335,7 +335,7 @@ class _Layout:
         top = min([*self.heights.values(), *self.line_heights.values()]) - ROW / 2
         if any(self.loops.values()):
             top = min(top, min(self.heights.values()) - ROW / 2 - LOOP * max(self.loops.values()))
-        numbers: dict[Place, int] = {}
+        numbers: dict[NodeKey, int] = {}
         nodes: list[Node] = []
         for column, items in enumerate(self.columns):
             for item in items:
@@ -348,11 +348,11 @@ class _Layout:
             title, tuple(nodes), tuple(edges), self.lefts[-1] + self.widths[-1] + MARGIN, bottom - top + 2 * MARGIN
         )
 
-    def _node(self, column: int, spot: Place, top: float) -> Node:
+    def _node(self, column: int, spot: NodeKey, top: float) -> Node:
         x, y = self.lefts[column] + self.widths[column] / 2, self.heights[column, spot] - top + MARGIN
         return Node(spot[1], self.text(spot), self._kind(spot), x, y, self._node_width(spot))
 
-    def _edge(self, arrow: Arrow, ink: Ink, nodes: list[Node], numbers: dict[Place, int], top: float) -> Edge:
+    def _edge(self, arrow: Arrow, ink: Ink, nodes: list[Node], numbers: dict[NodeKey, int], top: float) -> Edge:
         relation = arrow[2]
         source, target, text = numbers[arrow[0]], numbers[arrow[1]], self.show(relation)
         if arrow[0] == arrow[1]:

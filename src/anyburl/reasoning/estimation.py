@@ -227,10 +227,10 @@ class Estimator:
         for segment in range(first, last):
             relation = int(graph.segment_relations[segment])
             targets = graph.targets[slice(*graph.segment_starts[segment : segment + 2])]
-            targets = _some(targets[targets < graph.n_entities], MOST_NEIGHBOURS)
+            targets = _spread_evenly(targets[targets < graph.n_entities], MOST_NEIGHBOURS)
             inverse = (relation + graph.n_relations) % (2 * graph.n_relations)
             for target in targets.tolist():
-                members = _some(known_answers(graph, target, inverse), MOST_MEMBERS)
+                members = _spread_evenly(known_answers(graph, target, inverse), MOST_MEMBERS)
                 if (group := self._group(members[members != entity], column)) is not None:
                     yield _Group(self._atom(relation, self._shown(target)), *group)
             yield self._domain(entity, name, relation)
@@ -258,7 +258,7 @@ class Estimator:
         graph, column, key = self._graph, self._column(name), (name, relation)
         if key not in self._domains:
             members: Ids = graph.domains[slice(*graph.domain_offsets[relation : relation + 2])]
-            members = _some(members[~np.isnan(column.values[members])], MOST_MEMBERS)
+            members = _spread_evenly(members[~np.isnan(column.values[members])], MOST_MEMBERS)
             self._domains[key] = members, _spread(column.ranks[members])
         members, spread = self._domains[key]
         return _Group(self._atom(relation, "A"), column.values[members[members != entity]], len(members), spread)
@@ -284,7 +284,7 @@ class Estimator:
             both: Ids = others.entities[~np.isnan(column.values[others.entities])]
             both = both[np.argsort(others.values[both], kind="stable")]
             sorted_values, apart = others.values[both], []
-            for row in _some(np.arange(len(both)), MOST_MEMBERS).tolist():
+            for row in _spread_evenly(np.arange(len(both)), MOST_MEMBERS).tolist():
                 near = both[slice(*_window(sorted_values, sorted_values[row], n_near))]
                 near = near[near != both[row]]
                 if len(near):
@@ -350,6 +350,6 @@ def _window(sorted_values: Floats, value: float, n_near: int) -> tuple[int, int]
     )
 
 
-def _some(ids: Any, most: int) -> Any:
+def _spread_evenly(ids: Any, most: int) -> Any:
     """Return at most so many ids, spread evenly over all."""
     return ids if len(ids) <= most else ids[np.arange(most) * len(ids) // most]

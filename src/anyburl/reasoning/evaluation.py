@@ -158,10 +158,10 @@ def cut_lists(
 
 
 def _are_targets(offsets: NDArray[np.int64], targets: NDArray[np.int32], best: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Tell of each question's best candidates which ones are its targets."""
+    """Mark those of each question's best candidates that are its targets."""
     span = int(max(best.max(initial=0), targets.max(initial=0))) + 1
-    asked = np.repeat(np.arange(len(best)), np.diff(offsets)) * span + targets
-    return np.isin(np.arange(len(best))[:, None] * span + best, asked) & (best >= 0)
+    target_keys = np.repeat(np.arange(len(best)), np.diff(offsets)) * span + targets
+    return np.isin(np.arange(len(best))[:, None] * span + best, target_keys) & (best >= 0)
 
 
 def _cut(values: pl.Series, sizes: pl.Series) -> pl.Series:
@@ -311,7 +311,7 @@ def evaluate_split(
 def choose_triples(
     dataset: Dataset, split: str, relations: Sequence[int] | None = None, sample: int | None = None, seed: int = 0
 ) -> tuple[NDArray[np.int32], dict[str, Any]]:
-    """Return the triples of a split to be ranked, and what a protocol says if these are not all of them."""
+    """Return the triples of a split to be ranked, and the entries of the protocol if these are not all of them."""
     triples, described = dataset.split(split).triples, dict[str, Any]()
     if not len(triples):
         raise DataError(f"{dataset.name} has no triples in its {split} split")

@@ -144,9 +144,11 @@ class Metrics:
 
     def __str__(self) -> str:
         figures = ", ".join(f"{name} {self.metrics[name]:.4f}" for name in ("hits@1", "hits@3", "hits@10", "mrr"))
-        return f"{figures}  [{self._protocol_text()}]"
+        return f"{figures}  [{self.protocol_text}]"
 
-    def _protocol_text(self) -> str:
+    @property
+    def protocol_text(self) -> str:
+        """How the figures were measured, in words."""
         protocol = self.protocol
         return (
             f"{protocol['data']} {protocol['split']}{restriction_text(protocol)}, {protocol['queries']} queries, "
@@ -155,11 +157,11 @@ class Metrics:
         )
 
     def __repr__(self) -> str:
-        return f"Metrics({self})"
+        return f"{type(self).__name__}({self})"
 
     def _repr_html_(self) -> str:
-        queries, protocol = self.protocol["queries"], self._protocol_text()
-        return metrics_html(self.metrics, self.by_direction, self.by_relation, queries, protocol)
+        queries = self.protocol["queries"]
+        return metrics_html(self.metrics, self.by_direction, self.by_relation, queries, self.protocol_text)
 
 
 def restriction_text(protocol: Mapping[str, Any]) -> str:

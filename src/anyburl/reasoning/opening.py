@@ -34,7 +34,6 @@ from anyburl.reasoning.prepared import (
     Carried,
     NotPreparedError,
     Prepared,
-    can_prepare,
     digest,
     may_be_own_data,
     open_prepared,
@@ -44,7 +43,7 @@ from anyburl.reasoning.prepared import (
     write_prepared,
 )
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.run_folder import RULES, described_run
+from anyburl.rules.run_folder import RULES, described_run, is_finished
 
 if TYPE_CHECKING:
     from anyburl.models.tuned.listing import OtherModel
@@ -61,7 +60,7 @@ def warn(note: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Front:
+class Feedback:
     """Where warnings and notes go, and what reports the progress of slow steps."""
 
     say: Callable[[str], None] = warn
@@ -82,19 +81,19 @@ class BackendChoice:
         if self.address is not None and self.name != "ray":
             raise OptionError(f"an address needs the engine ray, got engine {self.name!r}")
 
-    def start(self, ready: ReadyRules, options: RankOptions, front: Front) -> Backend:
+    def start(self, ready: ReadyRules, options: RankOptions, feedback: Feedback) -> Backend:
         """Return the backend, ready to answer."""
         if self.name == "threads":
             return LocalBackend(ready, options.threads)
         from anyburl.ranking.ray import RayBackend
 
-        with front.watch("starting the engine ray", "started the engine ray"):
-            return RayBackend(ready, options.threads, self.address, front.say)
+        with feedback.watch("starting the engine ray", "started the engine ray"):
+            return RayBackend(ready, options.threads, self.address, feedback.say)
 
 
 @dataclass(frozen=True)
 class Opened:
-    """What a reasoner is made of."""
+    """The parts of a reasoner, ready for use."""
 
     ranker: Ranker
     dataset: Dataset
@@ -109,7 +108,7 @@ def open_rules(
     dataset: Dataset,
     options: RankOptions,
     engine: BackendChoice,
-    front: Front,
+    feedback: Feedback,
     *,
     seed: int = 0,
     other: OtherModel | None = None,
@@ -120,7 +119,7 @@ def open_rules(
     On its own data, whatever the folder keeps is used: models, the embedding and the calibration.
     """
     at_home = run is not None and may_be_own_data(run, dataset)
-    return _open_rules(rules, dataset, options, engine, front, seed, other, run, at_home=at_home)
+    return _open_rules(rules, dataset, options, engine, feedback, seed, other, run, at_home=at_home)
 
 
 def _open_rules(
@@ -128,7 +127,7 @@ def _open_rules(
     dataset: Dataset,
     options: RankOptions,
     engine: BackendChoice,
-    front: Front,
+    feedback: Feedback,
     seed: int,
     other: OtherModel | None,
     run: Path | None,
@@ -139,28 +138,28 @@ def _open_rules(
     started = time.perf_counter()
     carried = Carried.to(dataset.vocabulary, rules)
     if note := carried.note(dataset):
-        front.say(note)
+        feedback.say(note)
     aggregation, reranker = parse_aggregation(options.aggregation), None
     if run is not None and not at_home and aggregation.needs_model and other is None:
         if aggregation.needs_embedding:
             raise OptionError(f"{run} has an embedding of its own data only, not of {dataset.name}: use another model")
         if remembers_its_data(run):
-            carried, reranker = _carry_model(run, rules, dataset, options, front, seed)
+            carried, reranker = _carry_model(run, rules, dataset, options, feedback, seed)
     other = _other_model(options, dataset, run, other)
     matched = carried.rules
-    with front.watch(f"indexing {len(matched):,} rules", f"indexed {len(matched):,} rules"):
+    with feedback.watch(f"indexing {len(matched):,} rules", f"indexed {len(matched):,} rules"):
         block = blocks_connected(options.block_connected, dataset)
         ranker = make_ranker(graph_of(dataset.train), matched, options, block_connected=block)
     seconds = {"index": time.perf_counter() - started}
     if reranker is not None:
-        ranker = replace(ranker, backend=engine.start(ranker.ready, options, front), reranker=reranker)
+        ranker = replace(ranker, backend=engine.start(ranker.ready, options, feedback), reranker=reranker)
         return Opened(ranker, dataset, seconds, seed)
-    home = run if run is not None and at_home and can_prepare(run) else None
-    return _finish(ranker, dataset, seconds, engine, front, seed, home, other=other)
+    home = run if run is not None and at_home and is_finished(run) else None
+    return _finish(ranker, dataset, seconds, engine, feedback, seed, home, other=other)
 
 
 def _carry_model(
-    run: Path, rules: RuleSet, dataset: Dataset, options: RankOptions, front: Front, seed: int
+    run: Path, rules: RuleSet, dataset: Dataset, options: RankOptions, feedback: Feedback, seed: int
 ) -> tuple[Carried, TunedReranker]:
     """Match the rules of a run with other data than its own; return them with the model that its own data gave them:
     kept in the folder, or trained now.
@@ -185,7 +184,7 @@ def _carry_model(
         ranker = make_ranker(graph_of(first.train), at_home.rules, options, block_connected=block)
         return tune(ranker, first, take_groups(groups, at_home.rows), seed=seed)
 
-    tuning = _kept_or_new(run, key, options.threads or available_cores(), front, train, f"tuning on {first.name}")
+    tuning = _kept_or_new(run, key, options.threads or available_cores(), feedback, train, f"tuning on {first.name}")
     carried = Carried.to(dataset.vocabulary, used)
     return carried, TunedReranker(tuning, take_groups(groups, carried.rows))
 
@@ -195,7 +194,7 @@ def open_run(
     load: Callable[[], tuple[RuleSet, Dataset]],
     options: RankOptions,
     engine: BackendChoice,
-    front: Front,
+    feedback: Feedback,
     *,
     seed: int = 0,
     prepare: bool = True,
@@ -207,9 +206,9 @@ def open_run(
         prepared = open_prepared(run)
     except NotPreparedError as error:
         rules, dataset = load()
-        made = _try_to_prepare(run, rules, dataset, front, f"{error}") if prepare and can_prepare(run) else None
+        made = _try_to_prepare(run, rules, dataset, feedback, f"{error}") if prepare and is_finished(run) else None
         if made is None:
-            return _open_rules(rules, dataset, options, engine, front, seed, other, run, at_home=True)
+            return _open_rules(rules, dataset, options, engine, feedback, seed, other, run, at_home=True)
         prepared = made
     ranker = make_ranker(
         prepared.graph,
@@ -220,33 +219,35 @@ def open_run(
     )
     seconds = {"index": time.perf_counter() - started}
     if prepared.n_left_out:
-        front.say(left_out_note(prepared.n_left_out, prepared.dataset))
+        feedback.say(left_out_note(prepared.n_left_out, prepared.dataset))
     other = _other_model(options, prepared.dataset, run, other)
-    return _finish(ranker, prepared.dataset, seconds, engine, front, seed, run, prepared, other)
+    return _finish(ranker, prepared.dataset, seconds, engine, feedback, seed, run, prepared, other)
 
 
-def _try_to_prepare(run: Path, rules: RuleSet, dataset: Dataset, front: Front, reason: str) -> Prepared | None:
+def _try_to_prepare(run: Path, rules: RuleSet, dataset: Dataset, feedback: Feedback, reason: str) -> Prepared | None:
     """Prepare a run; where its folder cannot be written to, say so."""
     try:
-        return make_prepared(run, lambda: (rules, dataset), front, reason)
+        return make_prepared(run, lambda: (rules, dataset), feedback, reason)
     except (RunError, NotPreparedError) as error:
-        front.say(f"using {run} unprepared: {error}")
+        feedback.say(f"using {run} unprepared: {error}")
         return None
 
 
 MANY_BYTES = 200_000_000
 
 
-def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front: Front, reason: str = "") -> Prepared:
+def make_prepared(
+    run: Path, load: Callable[[], tuple[RuleSet, Dataset]], feedback: Feedback, reason: str = ""
+) -> Prepared:
     """Index the rules of a run and write them to its folder, to be mapped from there."""
     rules, dataset = load()
     matched = rules.with_vocabulary(dataset.vocabulary)
     if reason:
-        front.note(f"preparing {run}, so that it opens at once in future: {reason}")
-    with front.watch(f"preparing {run}", f"prepared {run}"):
+        feedback.note(f"preparing {run}, so that it opens at once in future: {reason}")
+    with feedback.watch(f"preparing {run}", f"prepared {run}"):
         graph = graph_of(dataset.train)
         index = build_rule_index(graph, matched)
-        _check_room(run, prepared_bytes(dataset, graph, matched, index), front)
+        _check_room(run, prepared_bytes(dataset, graph, matched, index), feedback)
         write_prepared(run, dataset, graph, matched, index, len(rules) - len(matched))
     try:
         return open_prepared(run)
@@ -254,7 +255,7 @@ def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front:
         raise RunError(f"{run} was prepared, but cannot be opened: {error}") from error
 
 
-def _check_room(run: Path, n_bytes: int, front: Front) -> None:
+def _check_room(run: Path, n_bytes: int, feedback: Feedback) -> None:
     """Say how much will be written, if it is much; refuse it before anything is written if there is no room."""
     free = shutil.disk_usage(run).free
     if n_bytes > free:
@@ -263,7 +264,7 @@ def _check_room(run: Path, n_bytes: int, front: Front) -> None:
             "rules (`anyburl distil`), or ask with --no-prepare"
         )
     if n_bytes > MANY_BYTES:
-        front.note(f"preparing {run} writes {n_bytes / 1e6:,.0f} MB to its folder; --no-prepare does without")
+        feedback.note(f"preparing {run} writes {n_bytes / 1e6:,.0f} MB to its folder; --no-prepare does without")
 
 
 def left_out_note(n: int, dataset: Dataset) -> str:
@@ -277,7 +278,7 @@ def _finish(
     dataset: Dataset,
     seconds: dict[str, float],
     engine: BackendChoice,
-    front: Front,
+    feedback: Feedback,
     seed: int,
     run: Path | None = None,
     prepared: Prepared | None = None,
@@ -285,7 +286,7 @@ def _finish(
 ) -> Opened:
     """Start the engine, and tune if the aggregation needs it; `other` is the model that hybrid combines with rules."""
     if engine.name != "threads":
-        ranker = replace(ranker, backend=engine.start(ranker.ready, ranker.options, front))
+        ranker = replace(ranker, backend=engine.start(ranker.ready, ranker.options, feedback))
     calibration = kept_calibration(ranker, dataset, seed, run, prepared)
     ranker = with_fallback(ranker)
     opened = Opened(ranker, dataset, seconds, seed, run, calibration)
@@ -294,7 +295,7 @@ def _finish(
     from anyburl.models.tuned.reranker import TunedReranker
 
     groups = rule_groups(ranker.rules) if prepared is None else prepared.groups
-    tuning = tuning_of(ranker, dataset, groups, front, seed, run, prepared, other=other)
+    tuning = tuning_of(ranker, dataset, groups, feedback, seed, run, prepared, other=other)
     reranker = TunedReranker(tuning, groups, other)
     took = {**seconds, "tune": 0.0 if tuning.stored else tuning.seconds}
     return replace(opened, ranker=replace(ranker, reranker=reranker), seconds=took)
@@ -333,15 +334,15 @@ def kept_calibration(
     """Return the calibration in the run folder that fits, if there is one."""
     if run is None or not (run / CALIBRATION).is_dir():
         return None
-    key = key_of_calibration(ranker, dataset, seed, run, prepared)
+    key = make_calibration_key(ranker, dataset, seed, run, prepared)
     calibration = load_calibration(run, key, dataset.vocabulary.n_relations)
     return None if isinstance(calibration, str) else calibration
 
 
-def key_of_calibration(
+def make_calibration_key(
     ranker: Ranker, dataset: Dataset, seed: int, run: Path, prepared: Prepared | None = None
 ) -> KeptKey:
-    """Return what a calibration of the run's rules depends on."""
+    """Return the cache key of a calibration: the run's rules, the data, and the options that scores depend on."""
     rules_digest = digest(run / RULES) if prepared is None else prepared.rules_digest
     options = answering_options(ranker, seed)
     if ranker.aggregation.needs_model:  # which is kept, too: what it depends on, its calibration depends on
@@ -355,7 +356,7 @@ def tuning_of(
     ranker: Ranker,
     dataset: Dataset,
     groups: NDArray[np.uint8],
-    front: Front,
+    feedback: Feedback,
     seed: int,
     run: Path | None = None,
     prepared: Prepared | None = None,
@@ -363,7 +364,7 @@ def tuning_of(
     again: bool = False,
     other: OtherModel | None = None,
 ) -> Tuning:
-    """Return the tuning that is kept in the run folder, or else a new one, which is then kept there."""
+    """Return the tuned model kept in the run folder, or else train one and keep it."""
     from anyburl.models.tuned.train import tune, tuning_key
 
     key = None
@@ -376,29 +377,29 @@ def tuning_of(
     def train() -> Tuning:
         return tune(ranker, dataset, groups, seed=seed, other=other)
 
-    return _kept_or_new(run, key, ranker.backend.threads, front, train, f"tuning on {dataset.name}", again=again)
+    return _kept_or_new(run, key, ranker.backend.threads, feedback, train, f"tuning on {dataset.name}", again=again)
 
 
 def _kept_or_new(
     run: Path | None,
     key: KeptKey | None,
     threads: int,
-    front: Front,
+    feedback: Feedback,
     train: Callable[[], Tuning],
     doing: str,
     *,
     again: bool = False,
 ) -> Tuning:
-    """Return the tuning that is kept in the run folder, or else a new one, which is then kept there."""
+    """Return the tuned model kept in the run folder, or else train one and keep it."""
     from anyburl.models.tuned.train import Tuning, load_tuning, save_tuning
 
     kept = load_tuning(run, key, threads) if run and key and not again else ""
     if isinstance(kept, Tuning):
-        front.note(f"using the tuned model kept in {run}")
+        feedback.note(f"using the tuned model kept in {run}")
         return kept
     if kept:
-        front.note(f"tuning again: {kept}")
-    with front.watch(doing, doing.replace("tuning", "tuned", 1)):
+        feedback.note(f"tuning again: {kept}")
+    with feedback.watch(doing, doing.replace("tuning", "tuned", 1)):
         tuning = train()
     if run and key:
         try:
@@ -406,7 +407,7 @@ def _kept_or_new(
         except RunError as error:
             if again:
                 raise
-            front.say(f"the tuned model was not saved: {error}")
+            feedback.say(f"the tuned model was not saved: {error}")
     return tuning
 
 

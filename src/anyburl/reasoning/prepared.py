@@ -33,9 +33,9 @@ from anyburl.base.errors import DataError, RunError
 from anyburl.base.machine import available_cores, map_in_threads
 from anyburl.base.sealed import open_array, open_record, read_seal, save_record
 from anyburl.base.writing import replace_text, replacing_folder
-from anyburl.data.dataset import Dataset, load_dataset, load_recorded
+from anyburl.data.dataset import Dataset, load_index, load_recorded
 from anyburl.data.options import ReadOptions
-from anyburl.data.sources import located
+from anyburl.data.sources import located, named_value_files
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.kernel import GraphArrays
 from anyburl.graph.stored import graph_of, store_dataset
@@ -45,7 +45,7 @@ from anyburl.ranking.queries import blocks_connected
 from anyburl.rules.columns import COLUMNS, REQUIRED, Holds
 from anyburl.rules.combine import known_rules
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.run_folder import RULES, described_run, part_files
+from anyburl.rules.run_folder import RULES, described_run, is_finished
 
 FORMAT = 2
 PREPARED = "prepared"
@@ -75,11 +75,6 @@ class Prepared:
     blocks_auto: bool  # whether connected pairs are blocked if that is left to the data
     rules_digest: str
     n_left_out: int  # rules with labels that are not in the data
-
-
-def can_prepare(run: Path) -> bool:
-    """Whether a folder holds a run whose rules do not change: one that ended."""
-    return (run / RULES).is_file() and not part_files(run)
 
 
 def prepared_bytes(dataset: Dataset, graph: GraphArrays, rules: RuleSet, index: RuleIndex) -> int:
@@ -124,7 +119,7 @@ def write_prepared(
                 "source": dataset.source,
                 "reading": dataset.reading.to_json(),
                 "fingerprint": dataset.fingerprint,
-                "files": source_stamps(dataset.source),
+                "files": source_stamps(dataset.source, dataset.reading.attribute_file),
                 "index": None if dataset.train.folder is None else str(dataset.train.folder),
                 "blocks": blocks_connected("auto", dataset),
             },
@@ -194,7 +189,7 @@ def _check_files(folder: Path, card: dict[str, Any]) -> bool:
 
 
 def _check_rules(run: Path, card: dict[str, Any]) -> bool:
-    if not can_prepare(run):
+    if not is_finished(run):
         raise NotPreparedError("the run was continued since")
     if stamp(run / RULES) == tuple(card["rules"]["stamp"]):
         return False
@@ -208,7 +203,7 @@ def _check_data(card: dict[str, Any]) -> bool:
     """Refuse what was made of other data; data that are no longer there cannot have changed."""
     data = card["data"]
     try:
-        stamps = source_stamps(data["source"])
+        stamps = source_stamps(data["source"], data.get("reading", {}).get("attribute_file"))
     except DataError:
         return False
     if stamps == {name: tuple(given) for name, given in data["files"].items()}:
@@ -221,19 +216,24 @@ def _check_data(card: dict[str, Any]) -> bool:
 
 def _open_data(folder: Path, card: dict[str, Any]) -> Dataset:
     """Open the data; they are where they came from, not in this folder."""
-    stored = load_dataset(card["data"]["index"] or folder / "data")
     data = card["data"]
+    stored = load_index(Path(data["index"] or folder / "data"), data["source"])
     reading = ReadOptions.from_json(data.get("reading", {}))
-    return replace(stored, source=data["source"], stored_fingerprint=data["fingerprint"], reading=reading)
+    return replace(stored, stored_fingerprint=data["fingerprint"], reading=reading)
 
 
-def source_stamps(source: str | None) -> dict[str, Stamp]:
-    """Return the stamps of the files that data come from; none if they come from nowhere."""
+def source_stamps(source: str | None, attribute_file: str | None = None) -> dict[str, Stamp]:
+    """Return the stamps of the files that data and their values come from; none if they come from nowhere."""
     if source is None:
         return {}
     with located(source) as data:
-        files = [data.index / "index.json"] if data.index else [file for file in data.files.values() if file]
-        return {file.name: stamp(file) for file in files}
+        if data.index:
+            return {"index.json": stamp(data.index / "index.json")}
+        files = {file.name: file for file in (*data.files.values(), *data.values.values()) if file}
+        files |= {f"values/{file.name}": file for file in named_value_files(attribute_file).values()}
+        if missing := [file for file in files.values() if not file.exists()]:
+            raise DataError(f"{missing[0]}: no such file")
+        return {name: stamp(file) for name, file in files.items()}
 
 
 def stamp(path: Path) -> Stamp:
@@ -328,8 +328,8 @@ def with_constants(rules: RuleSet) -> NDArray[np.bool_]:
 
 
 def portable_rows(rules: RuleSet, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
-    """Return the rules that a model for another graph is trained with: those without constants; None for all, where
-    most of the constants are known there, too.
+    """Return the rules for training a model for another graph: those without constants; None for all of them if that
+    graph has most of the constants.
     """
     has_constants = with_constants(rules)
     n_known = int((known_rules(rules, vocabulary, Holds.CONSTANT) & has_constants).sum())

@@ -109,8 +109,8 @@ def encode_entity(
     except AmbiguousNameError as error:
         if facts is None:
             raise
-        in_place = facts[facts[:, 1] == relation, column]
-        fitting = [entity for entity in map(vocabulary.entity_id, error.labels) if entity in in_place]
+        stated = facts[facts[:, 1] == relation, column]
+        fitting = [entity for entity in map(vocabulary.entity_id, error.labels) if entity in stated]
         if len(fitting) != 1:
             raise
         return fitting[0]
@@ -262,7 +262,7 @@ def _answer_part(
     offsets, excluded = np.zeros(n + 1, np.int64), nothing
     if not include_known:
         offsets, excluded = all_known_answers(ranker.graph, questions.entities, questions.relations)
-    asked = QueryArrays(
+    queries = QueryArrays(
         entities=questions.entities,
         relations=questions.relations,
         target_offsets=np.zeros(n + 1, np.int64),
@@ -270,7 +270,7 @@ def _answer_part(
         excluded_offsets=offsets,
         excluded=excluded,
     )
-    answers = ranker.answer(asked, top_k=top, keep_known=include_known, only_best=only_best, progress=progress)
+    answers = ranker.answer(queries, top_k=top, keep_known=include_known, only_best=only_best, progress=progress)
     kept = np.arange(answers.best.shape[1])[None, :] < answers.n_best[:, None]
     rows = np.repeat(np.arange(n), answers.n_best)
     entities, rules, n_rules = answers.best[kept], answers.best_rules[kept], answers.best_counts[kept]
@@ -301,13 +301,13 @@ def _find_rules(
     rules: NDArray[np.int32],
     n_rules: NDArray[np.int32],
 ) -> None:
-    """Write which rules predict answers that another model listed: they may stand far down in the rules' own order."""
+    """Find the rules that predict answers listed by another model; these may be far down in the order by rules."""
     firings = ranker.fire(int(questions.entities[question]), int(questions.relations[question]))
-    for place in np.flatnonzero((rows == question) & (rules < 0)):
-        own = np.flatnonzero(firings.candidates == entities[place])
+    for row in np.flatnonzero((rows == question) & (rules < 0)):
+        own = np.flatnonzero(firings.candidates == entities[row])
         if len(own):
-            n_rules[place] = len(own)
-            rules[place] = min(firings.rules[own[firings.scores[own] == firings.scores[own].max()]])
+            n_rules[row] = len(own)
+            rules[row] = min(firings.rules[own[firings.scores[own] == firings.scores[own].max()]])
 
 
 def _triples(

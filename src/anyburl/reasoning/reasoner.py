@@ -34,11 +34,11 @@ from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptio
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.opening import (
     BackendChoice,
-    Front,
+    Feedback,
     Opened,
     answering_options,
     kept_calibration,
-    key_of_calibration,
+    make_calibration_key,
     open_rules,
     open_run,
     with_fallback,
@@ -99,7 +99,9 @@ class Reasoner:
         dataset = data if isinstance(data, Dataset) else load_dataset(data)
         engine_chosen = BackendChoice(name=engine, address=address)
         run = _run_folder(rules)
-        self._set(open_rules(rule_set, dataset, chosen, engine_chosen, Front(), seed=seed, other=other, run=run), names)
+        self._set(
+            open_rules(rule_set, dataset, chosen, engine_chosen, Feedback(), seed=seed, other=other, run=run), names
+        )
         self.given_rules = rule_set  # before they were matched with the data
 
     @classmethod
@@ -115,7 +117,7 @@ class Reasoner:
         address: str | None = None,
         seed: int = 0,
         other: OtherModel | None = None,
-        front: Front | None = None,
+        feedback: Feedback | None = None,
         **keywords: Unpack[RankKeywords],
     ) -> Self:
         """Open a run folder on its own data; a prepared run opens at once.
@@ -124,23 +126,23 @@ class Reasoner:
         which is trained on the run's own data.
         """
         folder, chosen = at_home(run), choose_options(RankOptions, options, keywords)
-        front = front or Front()
+        feedback = feedback or Feedback()
         engine_chosen, seed = BackendChoice(name=engine, address=address), whole("seed", seed, 0)
         prepare = flag("prepare", prepare)
         described = described_run(folder)["data"]
 
         def load() -> tuple[RuleSet, Dataset]:
-            with front.watch(f"reading {run}", f"read {run}"):
+            with feedback.watch(f"reading {run}", f"read {run}"):
                 return RuleSet.load(folder), load_recorded(described)
 
         if data is None:
             if described.get("source") is None:
                 raise RunError(f"{run} does not record where its data came from: pass data")
-            opened = open_run(folder, load, chosen, engine_chosen, front, seed=seed, prepare=prepare, other=other)
+            opened = open_run(folder, load, chosen, engine_chosen, feedback, seed=seed, prepare=prepare, other=other)
         else:
             dataset = data if isinstance(data, Dataset) else load_dataset(data)
             rules = RuleSet.load(folder)
-            opened = open_rules(rules, dataset, chosen, engine_chosen, front, seed=seed, other=other, run=folder)
+            opened = open_rules(rules, dataset, chosen, engine_chosen, feedback, seed=seed, other=other, run=folder)
         return cls.of(opened, names)
 
     @classmethod
@@ -346,13 +348,13 @@ class Reasoner:
         )
         self.calibration = report.calibration
         if self._run is not None:
-            key = key_of_calibration(self.ranker, self.dataset, self._seed, self._run)
+            key = make_calibration_key(self.ranker, self.dataset, self._seed, self._run)
             save_calibration(self._run, report.calibration, report.to_json(), key)
         return report
 
     @cached_property
     def judge(self) -> Judge:
-        """What tells which facts contradict stated ones, and how likely the others are."""
+        """The judge of facts: which of them stated facts contradict, and how likely the others are."""
         return self._data_judge
 
     @cached_property
@@ -428,7 +430,8 @@ class Reasoner:
         return self.judge.verdicts(self.calibration, np.array(ids, np.int32).reshape(-1, 3))
 
     def apply_verdicts(self, accepted: Sequence[Fact], rejected: Sequence[Fact]) -> None:
-        """Take what people found true as stated, propose nothing they judged, and correct probabilities accordingly.
+        """Treat facts that people found true as stated, propose none that they judged, and correct probabilities
+        accordingly.
 
         Facts with labels that are not in the data are left out. What was applied before is replaced.
         """
@@ -480,7 +483,7 @@ class Reasoner:
 
     @cached_property
     def estimator(self) -> Estimator:
-        """What estimates values of attributes."""
+        """The estimator of values of attributes."""
         from anyburl.reasoning.estimation import Estimator
 
         return Estimator(self.dataset, self.ranker.graph, self.names)

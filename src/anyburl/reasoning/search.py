@@ -235,7 +235,7 @@ def _likeliest(counts: NDArray[np.uint8], least: int) -> Ints:
 
 
 Kind = Literal["entity", "relation"]
-KINDS: tuple[Kind, ...] = ("entity", "relation")
+LABEL_KINDS: tuple[Kind, ...] = ("entity", "relation")
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ class LabelSearch:
     def build(cls, entities: pl.Series, relations: pl.Series, names: Names | None = None) -> Self:
         """Index the labels of a vocabulary, and their names."""
         labels: dict[Kind, pl.Series] = {"entity": entities, "relation": relations}
-        return cls(labels, names or Names(), {kind: index_labels(labels[kind], names) for kind in KINDS})
+        return cls(labels, names or Names(), {kind: index_labels(labels[kind], names) for kind in LABEL_KINDS})
 
     @property
     def n_bytes(self) -> int:
@@ -275,11 +275,11 @@ class LabelSearch:
         starts with it but for a typing error, two from five letters on. Among equals, shorter ones come first.
         """
         checking.whole("top", top, 1, checking.MOST_KEPT)
-        if kind is not None and kind not in KINDS:
-            raise InvalidOptionError("kind", f"one of {', '.join(KINDS)}", kind)
+        if kind is not None and kind not in LABEL_KINDS:
+            raise InvalidOptionError("kind", f"one of {', '.join(LABEL_KINDS)}", kind)
         query = fold(pl.Series([text], dtype=pl.String))[:-1]
         matches = []
-        for chosen in KINDS if kind is None else (kind,):
+        for chosen in LABEL_KINDS if kind is None else (kind,):
             for hit in find(self.indexes[chosen], query, top):
                 label = str(self.labels[chosen][hit.owner])
                 match = Match(label, str(self.names.get(label)), chosen, hit.edits)

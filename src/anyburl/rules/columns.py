@@ -492,7 +492,9 @@ def _check_conditions(vocabulary: Vocabulary, bodies: NDArray[np.int32], columns
 def misfits(
     types: NDArray[np.uint8], has_property: Mask, expected: Callable[[Form], bool], said: str
 ) -> tuple[Mask, str]:
-    """Mark the rules that have a property which their type does not have, or the other way round; say so."""
+    """Mark the rules that have a property which their type excludes, or lack one that it requires; also return the rule
+    in words.
+    """
     table = np.zeros(256, np.bool_)
     table[: len(KINDS)] = [expected(kind.form) for kind in KINDS]
     return table[types] != has_property, f"rules of type {types_that(expected)}, and no others, {said}"

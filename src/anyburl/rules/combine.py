@@ -65,7 +65,7 @@ def widen(table: Ints, width: int) -> Ints:
 
 
 def dense_numbers(keys: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int64], int]:
-    """Number the keys (from 0 to `n_keys` - 1) that occur without gaps, in the same order; say how many."""
+    """Number the keys that occur (from 0 to `n_keys` - 1) without gaps, in the same order; also return how many."""
     if n_keys > max(MOST_LOOKED_UP, 2 * len(keys)):
         distinct, numbers = np.unique(keys, return_inverse=True)
         return numbers.reshape(-1), len(distinct)
@@ -167,7 +167,7 @@ class MatchedRules(NamedTuple, Generic[Rules]):
 
 
 def match_triples(rules: Rules, table: TripleTable) -> MatchedRules[Rules]:
-    """Give rules and triples the same ids, by label. All rules are kept.
+    """Re-encode rules and triples with the same ids, by label. All rules are kept.
 
     The ids are those of the triples; if rules have labels that the triples do not have, both get new ids.
     """

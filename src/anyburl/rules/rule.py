@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from anyburl.base.errors import RuleError, quoted
+from anyburl.data.names import Names
 from anyburl.data.vocabulary import SELF_TOKEN, Vocabulary
 from anyburl.rules.parts import SELF as SELF
 from anyburl.rules.parts import Atom as Atom
@@ -108,6 +109,10 @@ class Rule:
         head, *body = (part.text(relation, entity) for part in (self.head, *self.parts))
         return f"{head} <= {', '.join(body)}"
 
+    def named(self, names: Names) -> str:
+        """Return the rule with the names of its relations and constants."""
+        return self.text(names.get, names.get)
+
     def facts(self, walk: Iterable[int], vocabulary: Vocabulary, *, with_values: bool = True) -> tuple[OpenFact, ...]:
         """Return what each part says of the entities along the path, -1 for anything; see `Condition.fact`."""
         entities = dict(zip(self.path, walk, strict=False))
@@ -121,7 +126,7 @@ class Rule:
 
 
 def _type(head: Atom, body: tuple[Atom, ...], condition: Condition | None) -> RuleType:
-    """Tell the type of a rule that is in order."""
+    """Return the type of a valid rule."""
     if condition is not None:
         return TYPE_OF_END[End.VALUE if condition.than is None else End.COMPARED]
     if isinstance(head.subject, Variable) and isinstance(head.object, Variable):

@@ -119,7 +119,7 @@ def snapshot_names(folder: Path) -> list[str]:
 
 
 def snapshot_name(file: Path) -> str | None:
-    """Return which seconds a file is the snapshot of, as its name says them; None if it is none."""
+    """Return the seconds in the name of a snapshot file; None for any other file."""
     name = file.name.removeprefix("rules-").removesuffix(".parquet")
     return name if file.name == f"rules-{name}.parquet" and _is_number(name) else None
 
@@ -171,6 +171,11 @@ def _read_file(file: Path, vocabulary: Vocabulary) -> RuleColumns:
     if report.n_unknown:
         raise RunError(f"{file} has labels that {VOCABULARY} does not have")
     return rules
+
+
+def is_finished(run: Path) -> bool:
+    """Whether a folder holds a run that has ended, so that its rules do not change."""
+    return (run / RULES).is_file() and not part_files(run)
 
 
 def part_files(folder: Path, suffix: str = PART_SUFFIX) -> list[Path]:
@@ -366,7 +371,7 @@ def _is_number(text: str) -> bool:
 
 
 def _read_frame(path: Path, schema: dict[str, Any]) -> pl.DataFrame:
-    """Read a file of the folder; if it is missing, damaged or another one, say so."""
+    """Read a file of the folder; raise an error if it is missing, damaged or has other columns."""
     try:
         frame = scan_parquet(path).collect()
     except FileNotFoundError:

@@ -102,7 +102,7 @@ def _body_atoms(bodies: pl.Series) -> tuple[pl.DataFrame, Codes]:
 
 
 def _walk(atoms: pl.DataFrame, lengths: Codes, is_binary: Mask, starts: Codes, rule: Codes) -> tuple[Mask, Mask, Mask]:
-    """Follow each body; tell of each atom whether it goes forward, fits the path, and ends in a constant."""
+    """Follow each body; return for each atom whether it goes forward, fits the path, and ends in a constant."""
     position = np.arange(len(rule)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     is_last = position == lengths[rule] - 1
     here = np.where(position == 0, starts[rule], position - 1)

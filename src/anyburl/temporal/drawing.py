@@ -13,9 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from anyburl.base.writing import replace_text
+from anyburl.data.clock import Clock
 from anyburl.reasoning.drawing import shorten, text_width
 from anyburl.reasoning.explanation.render import STYLE
-from anyburl.temporal.clock import Clock
 from anyburl.temporal.explanation import DatedFact, TemporalExplanation
 from anyburl.temporal.kernel_bodies import RECENCY
 from anyburl.temporal.rules import TemporalRule

@@ -24,7 +24,7 @@ from anyburl.graph.build import range_rows
 from anyburl.learning.options import FILTERS, STEPS, TIES
 from anyburl.ranking.queries import Ranks
 from anyburl.reasoning.evaluation import SCHEMA, TRIPLES_AT_A_TIME, cut_lists, figures_by_relation
-from anyburl.reasoning.metrics import bootstrap_interval, metrics_html, summarise, summarise_random
+from anyburl.reasoning.metrics import Metrics, bootstrap_interval, summarise, summarise_random
 from anyburl.temporal.answering import Answered, Answerer, Directed, make_questions
 from anyburl.temporal.facts import TemporalDataset
 from anyburl.temporal.kernel_answer import rank_in_lists
@@ -117,33 +117,15 @@ RANKING_SCHEMA = pl.Schema([*list(SCHEMA.items())[:3], ("time", pl.String()), *l
 Progress = Callable[[int], None]
 
 
-@dataclass(frozen=True, repr=False)
-class TemporalMetrics:
-    """The metrics of one evaluation with time, with the protocol behind them."""
+class TemporalMetrics(Metrics):
+    """The metrics of one evaluation with time, with the protocol behind them: `Metrics` without those by rule type.
 
-    protocol: dict[str, Any]
-    metrics: dict[str, Any]
-    by_direction: dict[str, dict[str, float]]
-    by_relation: list[dict[str, Any]]
-    seconds: dict[str, float]
-    ranks: Ranks  # of every fact as (s, r, ?), then of every fact as (?, r, o)
-
-    @property
-    def mrr(self) -> float:
-        """The mean reciprocal rank, with the protocol's treatment of ties."""
-        return float(self.metrics["mrr"])
+    `ranks` are those of every fact as (s, r, ?), then of every fact as (?, r, o).
+    """
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the single ranks as plain values."""
-        took = self.seconds.get("rank")
-        return {
-            "protocol": self.protocol,
-            "metrics": self.metrics,
-            "by_direction": self.by_direction,
-            "by_relation": self.by_relation,
-            "seconds": self.seconds,
-            "queries_per_second": round(self.protocol["queries"] / took, 1) if took else None,
-        }
+        return {name: value for name, value in super().to_json().items() if name != "by_rule_type"}
 
     @property
     def protocol_text(self) -> str:
@@ -156,17 +138,6 @@ class TemporalMetrics:
             f"{protocol['data']} {protocol['split']}, {protocol['queries']} queries, {protocol['steps']}-step, "
             f"{rivals}, {protocol['ties']} ties, {protocol['aggregation']}"
         )
-
-    def __str__(self) -> str:
-        figures = ", ".join(f"{name} {self.metrics[name]:.4f}" for name in ("hits@1", "hits@3", "hits@10", "mrr"))
-        return f"{figures}  [{self.protocol_text}]"
-
-    def __repr__(self) -> str:
-        return f"TemporalMetrics({self})"
-
-    def _repr_html_(self) -> str:
-        queries = self.protocol["queries"]
-        return metrics_html(self.metrics, self.by_direction, self.by_relation, queries, self.protocol_text)
 
 
 @dataclass(frozen=True)
@@ -342,6 +313,7 @@ def evaluate_temporal(
         },
         by_direction={"object": summarise(chosen[:n]), "subject": summarise(chosen[n:])},
         by_relation=figures_by_relation(chosen, split.relations, labels),
+        by_rule_type={},
         seconds=took,
         ranks=ranks,
     )

@@ -11,7 +11,7 @@ import numpy as np
 from anyburl.temporal.answering import Answerer
 from anyburl.temporal.evaluation import ranked_parts
 from anyburl.temporal.facts import TemporalDataset
-from anyburl.temporal.kernel_bodies import FREQUENCY, N_FADES, RECENCY, HistoryArrays, QuestionArrays
+from anyburl.temporal.kernel_bodies import FREQUENCY, N_FADES, RECENCY, QuestionArrays
 from anyburl.temporal.kernel_candidates import LEAST_ALONE, LEAST_TOTAL, N_FORMS, context_of
 from anyburl.temporal.model import ListModel
 from anyburl.temporal.rules import TemporalRule, TemporalRules
@@ -350,7 +350,7 @@ def explain_fact(
         rules_score=sum(added for added, _ in evidence),
         reasons=reasons,
         ahead=tuple(ahead[:n_ahead]),
-        missing=missing_reasons(rules, question, answer, answerer.history) if not _has_past(evidence, rules) else (),
+        missing=missing_reasons(rules, question, answer) if not _has_past(evidence, rules) else (),
     )
 
 
@@ -358,9 +358,7 @@ def _has_past(evidence: list[tuple[float, _Evidence]], rules: TemporalRules) -> 
     return any(rules.form_of(one.number)[0] == "pair" and not one.is_reverse for _, one in evidence)
 
 
-def missing_reasons(
-    rules: TemporalRules, question: QuestionArrays, answer: int, history: HistoryArrays
-) -> tuple[str, ...]:
+def missing_reasons(rules: TemporalRules, question: QuestionArrays, answer: int) -> tuple[str, ...]:
     """Return the strongest pair rules for a relation that do not speak, since the two entities have no such past."""
     head, words = int(question.relations[0]), rules.vocabulary
     rows = np.flatnonzero((rules.pairs.heads == head) & (rules.pairs.right.sum(axis=1) > 0))

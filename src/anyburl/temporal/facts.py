@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,20 +16,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.checking import choose_options
-from anyburl.base.errors import AnyburlError, DataError, InvalidOptionError
+from anyburl.base.errors import DataError, InvalidOptionError
 from anyburl.base.files import first_bytes
 from anyburl.base.machine import check_not_forked
-from anyburl.base.sealed import scan_parquet
-from anyburl.data.files import SPLITS, is_parquet
-from anyburl.data.formats.delimited import first_fields, is_csv, read_blocks
-from anyburl.data.formats.frames import TriplesLike, label_frame
-from anyburl.data.formats.rdf import is_rdf
-from anyburl.data.names import Names
-from anyburl.data.options import COLUMNS, RECOGNISED, Gathered, ReadOptions, has_usual_names, usual_times
-from anyburl.data.sources import located
-from anyburl.data.table import LabelCoder, fingerprint
-from anyburl.data.vocabulary import Vocabulary
-from anyburl.temporal.clock import (
+from anyburl.data.clock import (
     EXPECTED,
     NO_TIME,
     SHOWN,
@@ -40,6 +30,14 @@ from anyburl.temporal.clock import (
     infer_clock,
     read_compact_dates,
 )
+from anyburl.data.files import SPLITS, is_parquet
+from anyburl.data.formats.delimited import is_csv, read_blocks
+from anyburl.data.formats.frames import TriplesLike, label_frame
+from anyburl.data.names import Names
+from anyburl.data.options import COLUMNS, RECOGNISED, Gathered, ReadOptions
+from anyburl.data.sources import located, reporting
+from anyburl.data.table import LabelCoder, fingerprint
+from anyburl.data.vocabulary import Vocabulary
 
 Ids = NDArray[np.int32]
 
@@ -198,46 +196,11 @@ def load_temporal_dataset(
         files.check_split(reading)
         if files.index is not None:
             raise DataError(f"{files.source} is an index, which has no times: pass the facts it was made of")
-        n_read = 0
-
-        def reported(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-            nonlocal n_read
-            for batch in batches:
-                n_read += batch.height
-                progress(n_read)
-                yield batch
-
+        reported = reporting(progress)
         for split in SPLITS:
             location = _where(files.files.get(split) if files.address is None else None, files.source)
             _code(coder, split, reported(files.batches(split, reading, gathered)), location)
         return coder.finish(reading, files.name, files.source, gathered)
-
-
-def recognise_times(source: str, reading: ReadOptions) -> bool:
-    """Return whether the facts of a file or folder have times, by its first line or its columns, or by the options.
-
-    A fourth field has to be a time, and a table has to name its columns as usual; a database, an endpoint and RDF have
-    times only if the options name them.
-    """
-    if reading.time is not None or reading.columns is not None or reading.dump is not None:
-        return reading.has_times
-    try:
-        with located(source) as files:
-            file = files.files.get("train")
-            if files.address is not None or files.index is not None or file is None or file.is_dir() or is_rdf(file):
-                return False
-            if is_parquet(file):
-                names = scan_parquet(file).collect_schema().names()
-            else:
-                names = first_fields(file, first_bytes(file, "facts", DataError))
-    except AnyburlError:
-        return False  # the error is reported when the data is read
-    if len(names) not in (4, 5):
-        return False
-    if usual_times(names):
-        return has_usual_names([name for i, name in enumerate(names) if i not in usual_times(names)])
-    is_text = not is_parquet(file) and not is_csv(file)
-    return is_text and bool((Moments.of(pl.Series(names[3:4])).exactness != NO_TIME).all())
 
 
 Location = Callable[[int, str], str]

@@ -22,7 +22,7 @@ from anyburl.temporal.kernel_candidates import N_COMPONENTS, N_CONTEXTS
 from anyburl.temporal.model import ListModel, entity_vectors, fit_model
 from anyburl.temporal.rules import PairRules, TemporalRules
 
-ASKED_PRIORS = (20.0, 60.0)
+QUESTION_PRIORS = (20.0, 60.0)
 ALONE_PRIORS = (20.0, 150.0)
 SHARED_PRIORS = (2.0, 10.0)
 ROUNDS_AGAIN = 1  # where credit is shared again, from what was found with fewer facts
@@ -167,7 +167,7 @@ class TemporalLearner:
         """Return pair rules and the intensities of popularity, from what was found `before` with fewer facts."""
         heads, bodies = np.nonzero(counted.slots >= 0)
         right, every = counted.right.astype(np.float32), counted.every.astype(np.float32)
-        smoothed = counter.smooth(counted.slots, right, every, ASKED_PRIORS, counted.silent)
+        smoothed = counter.smooth(counted.slots, right, every, QUESTION_PRIORS, counted.silent)
         steps = counter.steps(end)[bodies].astype(np.float32).ravel()
         alone = counter.smooth(counted.slots, right, steps, ALONE_PRIORS)
         values, favour, rounds = smoothed, None, self.options.rounds

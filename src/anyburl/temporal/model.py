@@ -175,7 +175,7 @@ def model_of(arrays: dict[str, NDArray[Any]], threads: int) -> ListModel | None:
     return ListModel(np.asarray(arrays["logit"], np.float64), forest, threads)
 
 
-def entity_vectors(history: HistoryArrays, end: int, n_dimensions: int = N_DIMENSIONS) -> NDArray[np.float32]:
+def entity_vectors(history: HistoryArrays, end: int) -> NDArray[np.float32]:
     """Return a vector of length 1 for each entity, from the facts before `end`; 0 for those without facts.
 
     The table of questions (x, h) and their answers, with logarithms of counts, scaled by the sums of rows and columns,
@@ -196,7 +196,7 @@ def entity_vectors(history: HistoryArrays, end: int, n_dimensions: int = N_DIMEN
     rows = np.repeat(np.arange(len(firsts)), np.diff(offsets))
     row_sums, column_sums = np.bincount(rows, values), np.bincount(columns, values, n)
     values = values / np.sqrt(row_sums[rows] * column_sums[columns])
-    width = min(n_dimensions, n)
+    width = min(N_DIMENSIONS, n)
     basis = np.random.default_rng(0).standard_normal((n, width))
     strengths = np.ones(width)
     for _ in range(N_PASSES):

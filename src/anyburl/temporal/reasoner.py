@@ -124,7 +124,7 @@ class TemporalReasoner:
         return Directed(parts, words.n_entities, words.n_relations)
 
     def apply_verdicts(self, accepted: Sequence[DatedFact], rejected: Sequence[DatedFact]) -> None:
-        """Take what people found true as stated at its moment, and propose nothing that they found wrong there.
+        """Treat facts that people found true as stated at their moments, and propose none that they found wrong there.
 
         Facts with labels or moments that are not those of the data are left out. What was applied before is replaced.
         """
@@ -388,7 +388,7 @@ class TemporalReasoner:
         `probability`: that the fact is true, given that the question has an answer at its moment. If the reasoner was
         opened from a run folder, the calibration is kept there.
         """
-        report = calibrate_temporal(self.dataset, self.rules.options, self.aggregation, _reasoner_for(self), say)
+        report = calibrate_temporal(self.dataset, self.aggregation, _reasoner_for(self), say)
         self.calibration = report.calibration
         if self.run is not None:
             save_temporal_run(self.run, self.rules, self.dataset, self.calibration)
@@ -399,7 +399,7 @@ class TemporalReasoner:
 
 
 def _reasoner_for(model: TemporalReasoner) -> Any:
-    """Return what learns from a data set and makes a reasoner like this one."""
+    """Return a function that learns from a data set and makes a reasoner like this one."""
 
     def make(dataset: TemporalDataset) -> TemporalReasoner:
         rules = TemporalLearner(dataset, model.rules.options).learn()

@@ -17,10 +17,10 @@ from anyburl.base.checking import whole
 from anyburl.base.errors import InvalidOptionError, RuleError
 from anyburl.base.sealed import seal
 from anyburl.base.writing import replacing
+from anyburl.data.clock import Clock
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.learning.options import TEMPORAL_FORMS, TemporalOptions
 from anyburl.rules.labels import gather_labels
-from anyburl.temporal.clock import Clock
 from anyburl.temporal.kernel_bodies import (
     N_RECENCY,
     RECENCY,

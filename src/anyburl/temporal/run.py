@@ -27,6 +27,7 @@ from anyburl.base.files import at_home
 from anyburl.base.machine import available_cores
 from anyburl.base.sealed import scan_parquet
 from anyburl.base.writing import replace_text, replacing
+from anyburl.data.clock import Clock
 from anyburl.data.options import ReadOptions
 from anyburl.data.sources import lasting_source
 from anyburl.data.vocabulary import Vocabulary
@@ -41,7 +42,6 @@ from anyburl.rules.run_folder import (
     read_vocabulary,
     write_vocabulary,
 )
-from anyburl.temporal.clock import Clock
 from anyburl.temporal.evaluation import EvaluationProtocol, ranked_parts, split_questions
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
 from anyburl.temporal.kernel_bodies import N_CELLS, N_FADES, N_RECENCY, ConstantArrays, HopArrays
@@ -52,7 +52,7 @@ from anyburl.temporal.rules import SCHEMA, PairRules, TemporalRules
 N_BINS = 200
 LEAST_RIGHT = 20  # right candidates of a bin
 N_ERROR_BINS = 15
-TOLD = 0.5  # of the held-out facts in time, which calibration looks at
+GIVEN_SHARE = 0.5  # of the held-out facts, in the order of time: they are stated, the others are predicted
 
 Floats = NDArray[np.float64]
 
@@ -101,7 +101,7 @@ class TemporalCalibrationReport:
 
 
 def spread_scores(aggregation: str, scores: Floats, sizes: NDArray[np.int64]) -> Floats:
-    """Return what scores say as probabilities: those of a model compete within a list, all others are shares."""
+    """Return scores as probabilities: those of a model compete within a list, all others are shares."""
     if aggregation != "model" or not len(scores):
         return np.clip(scores, 0, 1)
     used = sizes[sizes > 0]
@@ -139,7 +139,9 @@ def calibration_error(chances: Floats, right: NDArray[np.bool_]) -> tuple[float,
 
 
 def scored_candidates(reasoner: Any, split: str) -> tuple[Floats, NDArray[np.bool_], NDArray[np.int64]]:
-    """Return what scores say of the best candidates of all questions of a split, which are right, and their places."""
+    """Return for the best candidates of all questions of a split their scores as probabilities, whether they are right,
+    and their positions.
+    """
     questions, _ = split_questions(reasoner.dataset, reasoner.facts, EvaluationProtocol(split, filter="raw"))
     scores, right, positions = [], [], []
     for part in ranked_parts(reasoner.answerer, questions, reasoner.model, reasoner.rules.options.candidates):
@@ -152,7 +154,6 @@ def scored_candidates(reasoner: Any, split: str) -> tuple[Floats, NDArray[np.boo
 
 def calibrate_temporal(
     dataset: TemporalDataset,
-    options: TemporalOptions,
     aggregation: str,
     make: Callable[[TemporalDataset], Any],
     say: Callable[[str], None],
@@ -166,7 +167,7 @@ def calibrate_temporal(
     times = np.unique(held.times)
     if len(times) < 2:
         raise DataError(f"{dataset.name} has too few moments to calibrate on: it needs at least two in valid or train")
-    cut = int(held.times[min(int(len(held) * TOLD), len(held) - 1)])
+    cut = int(held.times[min(int(len(held) * GIVEN_SHARE), len(held) - 1)])
     cut = max(cut, int(times[1]))
     first, last = int(held.times[0]), int(held.times[-1]) + 1
     group = held.between(cut, last)

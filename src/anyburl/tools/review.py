@@ -164,7 +164,7 @@ class ReviewLog:
         return review
 
     def edition(self) -> Edition:
-        """Return what changes with every verdict, whichever process records it."""
+        """Return a value that changes with every verdict, whichever process records it."""
         try:
             status = os.stat(self.path)
         except OSError:
@@ -207,7 +207,7 @@ class ReviewLog:
             return self._n_skipped
 
     def apply_to(self, reasoner: Reasoner) -> None:
-        """Let verdicts count: what was accepted is stated, nothing judged is proposed, and probabilities change."""
+        """Apply the verdicts: accepted facts are stated, judged ones are not proposed, and probabilities change."""
         reasoner.apply_verdicts(*self.judged(N_PARTS[0]))
 
     def judged(self, n_parts: int) -> tuple[list[Any], list[Any]]:
@@ -377,7 +377,7 @@ class _Search:
         return best, True
 
     def _floors(self, level: float) -> NDArray[np.float64]:
-        """Return the scores by rules below which no model need be asked."""
+        """Return for each relation the score by rules below which the model need not score a fact."""
         calibration = self._reasoner.calibration
         if calibration is None or level < LEAST_PROBABILITY:
             return np.zeros(self._reasoner.vocabulary.n_relations)

@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 
-N_FOUND = 40
+N_MATCHES = 40
 SECONDS_LOGGED_IN = 30 * 24 * 3600
 MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 FILES: dict[str, CachedResponse] = {  # read at the start: no other file can be reached
@@ -95,7 +95,7 @@ async def search_page(request: Request, site: AnySite, q: Text = "") -> Response
     """List the entities and relations whose labels or names match."""
 
     def make() -> Context:
-        return {"q": q, "matches": site.explorer.search.find(q, top=N_FOUND) if q.strip() else []}
+        return {"q": q, "matches": site.explorer.search.find(q, top=N_MATCHES) if q.strip() else []}
 
     return await site.page(request, "search.html", make, None if site.explorer.can_search else site.slow)
 

@@ -25,7 +25,7 @@ from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.explanation.relatives import RuleLattice, find_first_alike
 from anyburl.reasoning.explanation.rule_examples import RuleExamples, examine_rule
-from anyburl.reasoning.opening import Front, Opened, with_fallback
+from anyburl.reasoning.opening import Feedback, Opened, with_fallback
 from anyburl.reasoning.queries import Query, decode_query, make_query
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.search import LabelSearch
@@ -76,7 +76,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Folded:
-    """Rules that pass, how many each stands for, by its row, and how many are folded in all."""
+    """The rules that pass the filters, how many others each stands for, by its row, and how many are folded in all."""
 
     chosen: Chosen
     alike: dict[int, int]
@@ -204,14 +204,14 @@ class BaseExplorer(ABC):
 
     @abstractmethod
     def count_verdicts(self) -> None:
-        """Let the verdicts of people count in answers."""
+        """Apply the verdicts of people to the answers."""
 
     def edition(self) -> Edition:
-        """Return what changes with every verdict, whichever process records it."""
+        """Return a value that changes with every verdict, whichever process records it."""
         return self.reviews.edition()
 
     def catch_up(self, edition: Edition) -> None:
-        """Let the verdicts of an edition count in answers, once."""
+        """Apply the verdicts of an edition to the answers, once."""
         if edition == self._applied:
             return
         with self._applying:
@@ -265,7 +265,7 @@ class Explorer(BaseExplorer):
         return self.background.desk
 
     def theory(self, seconds: float = SECONDS_TO_WAIT) -> Theory | None:
-        """Return what the rules say, in plain words; None while that is being written, in the background."""
+        """Return what the rules say, in plain words; None while the report is being written in the background."""
         return self.background.reporter.theory(seconds)
 
     def _examples_of(self, row: int) -> RuleExamples:
@@ -297,7 +297,7 @@ class Explorer(BaseExplorer):
         return predicted.best, predicted.search.done()
 
     def count_verdicts(self) -> None:
-        """Let the verdicts of people count in answers."""
+        """Apply the verdicts of people to the answers."""
         self.reviews.apply_to(self.reasoner)
 
     @property
@@ -355,8 +355,8 @@ class Explorer(BaseExplorer):
                 raise no_model
             return nullcontext()
 
-        quiet = Front(say=lambda note: None, note=lambda note: None, watch=watch)
-        return Reasoner.open(self.run, options=options, names=self.names, front=quiet)
+        quiet = Feedback(say=lambda note: None, note=lambda note: None, watch=watch)
+        return Reasoner.open(self.run, options=options, names=self.names, feedback=quiet)
 
     def entity(self, text: str) -> str:
         """Return the label of an entity given by label or name."""

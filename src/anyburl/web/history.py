@@ -46,7 +46,7 @@ class TemporalExplorer(BaseExplorer):
         self._likely = lru_cache(MOST_MOMENTS)(self._find_likely)
 
     def count_verdicts(self) -> None:
-        """Let the verdicts of people count in answers."""
+        """Apply the verdicts of people to the answers."""
         self.reasoner.apply_verdicts(*self.reviews.judged(4))
 
     def _find_likely(self, moment: str) -> list[DatedFact]:

@@ -241,7 +241,7 @@ class Lane:
             has_gone.set()
 
     def begin(self, work: Callable[[], R]) -> asyncio.Future[R]:
-        """Queue work, whatever the length of the queue."""
+        """Add work to the queue, however long that is."""
         self._under_way += 1
         future = asyncio.get_running_loop().run_in_executor(self._pool, work)
         future.add_done_callback(self._count_down)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from anyburl.base.errors import DataError
-from anyburl.data.remote.addresses import Address, find_address, shown_argument
+from anyburl.base.errors import DataError, shown_argument
+from anyburl.data.remote.addresses import Address, find_address
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_fact_taken_away_is_the_one_that_is_missing(gone: int) -> None:
     assert near is not None
     assert near.missing == FACTS[gone]
     assert near.facts == tuple(fact for fact in FACTS[:3] if fact != FACTS[gone])
-    assert near.place == gone
+    assert near.position == gone
 
 
 def test_a_missing_fact_with_a_dangling_end_is_open() -> None:

@@ -173,7 +173,7 @@ def _parse_tabs(block: bytes, columns: tuple[str, ...]) -> pl.DataFrame | None:
 
 
 def _what_is_wrong(row: dict[str, Any], separator: str, columns: tuple[str, ...]) -> str:
-    """Return what was expected of a line, and what it is."""
+    """Describe what was expected of a line, and what it holds instead."""
     line = str(row["line"])
     if "\0" in line:
         got = "text with a NUL character"

@@ -203,6 +203,6 @@ def _without_gaps(frame: pl.DataFrame, first: int) -> pl.DataFrame:
     return frame
 
 
-def _shortened(value: object, width: int = 60) -> str:
+def _shortened(value: object) -> str:
     text = quoted(value)
-    return text if len(text) <= width else f"{text[: width - 3]}..."
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -69,7 +69,7 @@ def read_kgx(path: Path, start: bytes, gathered: Gathered, size: int) -> Iterato
 
 
 def _gather_properties(nodes: pl.DataFrame, gathered: Gathered) -> None:
-    """Keep the columns of nodes that hold values only; of one that holds text, a row that tells so."""
+    """Keep the columns of nodes that hold values only; of a column with text, one row, which marks it as text."""
     for name in nodes.columns:
         if name in NODE_FIELDS:
             continue

@@ -197,12 +197,12 @@ class TermWriter:
         return [f"@prefix {prefix}: <{iri}> ." for prefix, iri in sorted(self.prefixes.items())]
 
 
-def rdf_lines(triples: pl.DataFrame, path: Path, prefixes: Mapping[str, str] | None = None) -> pl.Series:
+def rdf_lines(triples: pl.DataFrame, path: Path) -> pl.Series:
     """Return the lines of a file of RDF; its name says which kind."""
     kind = rdf_format(path)
     if kind not in WRITTEN or path.suffix.lower() == ".bz2":
         raise DataError(f"{path}: expected an RDF file that ends in {WRITABLE_RDF}")
-    writer = TermWriter(kind, prefixes or {})
+    writer = TermWriter(kind, {})
     ended = writer.statements(triples) + " ."
     return pl.concat([pl.Series(writer.head(), dtype=pl.String), ended.rename("")])
 
@@ -266,8 +266,11 @@ _NUMBERS = (
     "negativeInteger unsignedInt unsignedLong unsignedShort unsignedByte"
 )
 _DATES = "date dateTime dateTimeStamp gYear gYearMonth"
-KINDS = {**{XSD + name: NUMBER for name in _NUMBERS.split()}, **{XSD + name: DATE for name in _DATES.split()}}
-DATATYPES = {**KINDS, f"{XSD}boolean": "boolean"}
+NUMBERS_AND_DATES = {
+    **{XSD + name: NUMBER for name in _NUMBERS.split()},
+    **{XSD + name: DATE for name in _DATES.split()},
+}
+DATATYPES = {**NUMBERS_AND_DATES, f"{XSD}boolean": "boolean"}
 """The kinds of attributes, by the datatypes of literals."""
 
 VALUE_ROWS = dict.fromkeys(("entity", "attribute", "text", "kind", "origin"), pl.String)
@@ -508,7 +511,7 @@ def keep_literal(
         if kind == ENTITY:
             return True
     else:
-        kind = KINDS.get(datatype) if options.literals == "ranges" else None
+        kind = NUMBERS_AND_DATES.get(datatype) if options.literals == "ranges" else None
     if kind is not None:
         values.add(subject, relation, kind, literal.value)
     elif relation not in NAMING:

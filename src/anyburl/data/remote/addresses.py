@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import base64
 import os
-import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from anyburl.base.errors import MASK, DataError, has_secret, redacted, redacted_address, without_values
+from anyburl.base.errors import ADDRESS, MASK, DataError, has_secret, redacted_address, without_values
 from anyburl.base.files import check_utf8
 from anyburl.data.files import TRIPLE_SUFFIXES
 
 ENDPOINT, POSTGRESQL, DUCKDB, SQLITE = "sparql", "postgresql", "duckdb", "sqlite"
-ADDRESS = re.compile(r"(sparql|https?|postgres|postgresql|duckdb|sqlite):", re.IGNORECASE)
 FROM_ENVIRONMENT = {
     ENDPOINT: "set ANYBURL_SPARQL_USER and ANYBURL_SPARQL_PASSWORD, or ANYBURL_SPARQL_TOKEN",
     POSTGRESQL: "set PGPASSWORD or write it to ~/.pgpass",
@@ -84,12 +82,6 @@ def find_address(data: str | os.PathLike[str]) -> Address | None:
     if kind in ("postgres", POSTGRESQL):
         return _postgresql(data[match.end() :])
     return _endpoint(data[match.end() :] if kind == ENDPOINT else data)
-
-
-def shown_argument(argument: str) -> str:
-    """Return an argument of the command line for a log, with everything masked in an address that may be a secret."""
-    flag, value = re.fullmatch(r"(--?[\w-]+=)?(.*)", argument, re.DOTALL).groups("")  # type: ignore[union-attr]
-    return flag + (redacted_address(value) if ADDRESS.match(value) else redacted(value))
 
 
 def _in_file(kind: str, rest: str) -> Address:

@@ -146,7 +146,7 @@ def reason_of(error: OSError | HTTPException, seconds: float) -> str:
 
 
 RESULTS = "application/sparql-results+json"
-MOST_TOLD = 300  # bytes of the body of an error
+LONGEST_REASON = 300  # bytes of the body of an error
 MOST_BYTES = 1 << 30  # of one response
 MOST_TIMEOUTS = 10  # that one response may take altogether
 PIECE = 1 << 16  # bytes read at a time
@@ -262,7 +262,7 @@ def _send_once(address: Address, field: str, text: str, timeout: float, credenti
             return ServerResponse(response.headers.get_content_type(), _content(response))
     except HTTPError as error:
         with error:
-            body = error.read(MOST_TOLD)
+            body = error.read(LONGEST_REASON)
         raise HTTPError(address.location, error.code, error.reason, error.headers, BytesIO(body)) from None
     except ValueError as error:  # of Python's client, which cannot encode the host or the path
         reason = address.hide(str(error))

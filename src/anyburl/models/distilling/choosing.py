@@ -55,7 +55,7 @@ class Generalisations:
         for length in range(1, int(lengths.max(initial=0)) + 1):
             chosen = np.flatnonzero(is_unary & (longest >= length))
             numbers = self._prefix_numbers(length)[bodies[chosen]]
-            yield from self._found(rows[chosen], heads[chosen], constants[chosen], numbers)
+            yield from self._matches(rows[chosen], heads[chosen], constants[chosen], numbers)
         grounded = np.flatnonzero(is_unary & (ends == constants) & (ends != own))
         backward = heads[grounded] >= rules.vocabulary.n_relations
         for chosen, shift, table in (
@@ -63,13 +63,13 @@ class Generalisations:
             (grounded[backward], rules.vocabulary.n_relations, np.arange(len(rules.bodies)) + len(rules.bodies)),
         ):
             turned = self._numbers[table[bodies[chosen]]]
-            yield from self._found(rows[chosen], heads[chosen] - shift, np.full(len(chosen), -1), turned)
+            yield from self._matches(rows[chosen], heads[chosen] - shift, np.full(len(chosen), -1), turned)
 
-    def _found(self, rows: Rows, heads: Ids, constants: Ids, numbers: Ids) -> Iterator[tuple[Rows, Rows]]:
+    def _matches(self, rows: Rows, heads: Ids, constants: Ids, numbers: Ids) -> Iterator[tuple[Rows, Rows]]:
         known = numbers >= 0
         keys = self._keys(heads[known], constants[known], numbers[known])
-        found = find_keys(keys, self._sorted_keys)
-        yield rows[known][found >= 0], self._sorted_rows[found[found >= 0]]
+        positions = find_keys(keys, self._sorted_keys)
+        yield rows[known][positions >= 0], self._sorted_rows[positions[positions >= 0]]
 
     def _keys(self, heads: Ids, constants: Ids, numbers: Ids) -> Rows:
         """Return a number for each head relation, constant and body."""

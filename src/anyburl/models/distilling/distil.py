@@ -85,10 +85,6 @@ class Distilled:
             "facts": self.n_facts,
         }
 
-    def represented(self, row: int) -> RuleSet:
-        """Return the rules that were left out and that the kept rule at `row` stands for, the nearest first."""
-        return self.left_out.take(np.flatnonzero(self.representation.kept == row))
-
 
 def distil_ranker(
     ranker: Ranker, dataset: Dataset, options: DistilOptions, watch: Watch = unwatched, *, for_model: bool = False
@@ -229,7 +225,7 @@ class _Distilling:
         return best
 
     def _descend(self, order: Rows, n_kept: int, sizes: list[int]) -> Rows:
-        """Return so many rules; sets of other sizes are measured on the way."""
+        """Return this number of rules; sets of other sizes are measured on the way."""
         n_weighed = max(POOL * n_kept, LEAST_POOL)
         for n_rules in sizes:
             if n_rules > n_weighed or n_weighed > MOST_WEIGHED:

@@ -107,7 +107,9 @@ Mask = NDArray[np.bool_]
 
 BEST_RULES = 12  # of each known answer
 FACTS = 60_000  # that are looked at: with half as many, FB15k-237 loses 0.004 of its MRR on valid
-MUCH_OF = 0.9  # of the rules: if more of them are among the best of their parts, to look again would gain little
+SHARE_TO_STOP_AT = (
+    0.9  # of the rules: if more of them are among the best of their parts, to look again would gain little
+)
 RULES_AT_A_TIME = 4_000_000  # in an index: some hundred MB
 
 
@@ -139,7 +141,7 @@ def learn(
 
 
 def rules_to_keep(dataset: Dataset, options: LearnOptions, watch: Watch = unwatched) -> KeepRules | None:
-    """Return what chooses the rules that a run with `options` keeps; None if it keeps all."""
+    """Return the function that chooses the rules that a run with `options` keeps; None if it keeps all."""
     if options.keep == ALL:
         return None
     ranking = RankOptions(threads=options.threads, object_identity=options.object_identity)
@@ -194,7 +196,7 @@ def find_needed(
             for some in known:
                 listed = observer.best_rules(part.questions(some), BEST_RULES).rules
                 needed[part.rows[listed[listed >= 0]]] = True
-        if not is_split or int(needed.sum()) >= MUCH_OF * int(marked.sum()):
+        if not is_split or int(needed.sum()) >= SHARE_TO_STOP_AT * int(marked.sum()):
             return needed
         marked = needed
 
@@ -212,7 +214,7 @@ class _Part:
     def questions(self, known: KnownAnswers) -> KnownAnswers:
         """Return the questions whose answers these rules might predict."""
         queries = known.queries
-        is_asked = self.relations[queries.relations % len(self.relations)]
+        is_answerable = self.relations[queries.relations % len(self.relations)]
         if self.constants is not None:
             sizes = np.diff(queries.target_offsets)
             entities, n_entities = np.repeat(queries.entities, sizes), len(self.constants) - 1
@@ -220,8 +222,8 @@ class _Part:
             if self.constants[n_entities]:  # the token `self` stands for both
                 is_predicted |= queries.targets == entities
             question = np.repeat(np.arange(len(sizes)), sizes)
-            is_asked &= np.bincount(question[is_predicted], minlength=len(sizes)) > 0
-        return KnownAnswers(take_queries(queries, np.flatnonzero(is_asked)), known.from_train)
+            is_answerable &= np.bincount(question[is_predicted], minlength=len(sizes)) > 0
+        return KnownAnswers(take_queries(queries, np.flatnonzero(is_answerable)), known.from_train)
 
 
 def _parts(rules: RuleSet, relation_of: NDArray[np.int32], marked: Mask, n_relations: int) -> Iterator[_Part]:

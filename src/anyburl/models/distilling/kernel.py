@@ -70,20 +70,20 @@ class KnownSpace(NamedTuple):
 def keep_best_rule(out: AnswerRules, target: int, rule: int, score: int, keys: NDArray[np.int64]) -> None:
     """Enter a rule among the best of a target, if it is one of them; of equals, the one with the lowest key."""
     width = out.rules.shape[1]
-    place = width
-    while place > 0 and (
-        out.rules[target, place - 1] < 0
-        or out.scores[target, place - 1] < score
-        or (out.scores[target, place - 1] == score and keys[out.rules[target, place - 1]] > keys[rule])
+    position = width
+    while position > 0 and (
+        out.rules[target, position - 1] < 0
+        or out.scores[target, position - 1] < score
+        or (out.scores[target, position - 1] == score and keys[out.rules[target, position - 1]] > keys[rule])
     ):
-        place -= 1
-    if place == width:
+        position -= 1
+    if position == width:
         return
-    for i in range(width - 1, place, -1):
+    for i in range(width - 1, position, -1):
         out.rules[target, i] = out.rules[target, i - 1]
         out.scores[target, i] = out.scores[target, i - 1]
-    out.rules[target, place] = rule
-    out.scores[target, place] = score
+    out.rules[target, position] = rule
+    out.scores[target, position] = score
 
 
 @inlined
@@ -292,10 +292,10 @@ def gain_of(table: ValueArrays, best: NDArray[np.float32], rule: int) -> float:
         answer, value = table.answers[entry], table.values[entry]
         gain = 0.0
         moved = value
-        for place in range(n_shares):
-            if moved > best[answer, place]:
-                gain += table.shares[place] * (moved - best[answer, place])
-                moved = best[answer, place]  # it moves one place down
+        for position in range(n_shares):
+            if moved > best[answer, position]:
+                gain += table.shares[position] * (moved - best[answer, position])
+                moved = best[answer, position]  # it moves one place down
         total += table.weights[answer] * gain
     return total
 
@@ -305,9 +305,9 @@ def take_rule(table: ValueArrays, best: NDArray[np.float32], rule: int) -> None:
     """Enter the values of a rule that is chosen."""
     for entry in range(table.offsets[rule], table.offsets[rule + 1]):
         answer, moved = table.answers[entry], table.values[entry]
-        for place in range(len(table.shares)):
-            if moved > best[answer, place]:
-                moved, best[answer, place] = best[answer, place], moved
+        for position in range(len(table.shares)):
+            if moved > best[answer, position]:
+                moved, best[answer, position] = best[answer, position], moved
 
 
 @part

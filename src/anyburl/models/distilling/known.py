@@ -90,13 +90,13 @@ class KnownFacts:
     def to_choose_by(self) -> list[KnownAnswers]:
         """Return the questions to choose by."""
         parts = ((self.valid, False), (self.train, True))
-        return [self._asked(some, is_train) for some, is_train in parts if len(some)]
+        return [self._known_answers(some, is_train) for some, is_train in parts if len(some)]
 
     def to_judge_by(self) -> KnownAnswers:
         """Return the questions that a choice is judged by."""
-        return self._asked(self.judged, self.judged_from_train)
+        return self._known_answers(self.judged, self.judged_from_train)
 
-    def _asked(self, facts: Triples, from_train: bool) -> KnownAnswers:
+    def _known_answers(self, facts: Triples, from_train: bool) -> KnownAnswers:
         known = [self.dataset.train.triples, self.dataset.valid.triples]
         queries, _ = make_queries(facts, known, self.dataset.vocabulary.n_relations)
         return KnownAnswers(queries, from_train)

@@ -36,7 +36,7 @@ Scores = NDArray[np.int64]
 
 
 class QueryFirings:
-    """What fires for one query, and of that what answers it with one entity."""
+    """The rules that fire for one query, and those among them that predict one answer."""
 
     def __init__(self, ranker: Ranker, entity: int, relation: int, answer: int) -> None:
         self.entity, self.relation, self.answer = entity, relation, answer
@@ -161,14 +161,16 @@ def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
     lengths = (bodies >= 0).sum(axis=1, dtype=np.int32)
     starts, ends, constants = body_ends(rules, rows, triple[0], triple[2])
     identity = ranker.options.object_identity
-    possible = (lengths > 0) & ~_says_itself(bodies, lengths, rules.head[rows], constants, rules.body_constant[rows])
+    # What h(X,Y) <= h(X,Y) and h(X,c) <= h(X,c) lack is the triple itself.
+    says_itself = (lengths == 1) & (bodies[:, 0] == rules.head[rows]) & (constants == rules.body_constant[rows])
+    possible = (lengths > 0) & ~says_itself
     if identity:
         possible &= starts != ends
     fails = rules.has_condition[rows]
     lengths[fails] -= 1
-    for place in np.flatnonzero(fails & (ends >= 0)):  # others are at the end of some walk, none of which satisfies
-        task = make_task(rules, int(rows[place]), int(starts[place]), int(ends[place]))
-        fails[place] = not task.ends[task.end]
+    for i in np.flatnonzero(fails & (ends >= 0)):  # others are at the end of some walk, none of which satisfies
+        task = make_task(rules, int(rows[i]), int(starts[i]), int(ends[i]))
+        fails[i] = not task.ends[task.end]
     rows, bodies, lengths, starts, ends, constants, fails = (
         column[possible] for column in (rows, bodies, lengths, starts, ends, constants, fails)
     )
@@ -176,7 +178,7 @@ def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
     first = 0
     while first < len(rows):
         rest = slice(first, None)
-        found, missing = first_near_miss(
+        nearest, missing = first_near_miss(
             ranker.ready.graph,
             bodies[rest],
             lengths[rest],
@@ -189,10 +191,10 @@ def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
             search,
             walk,
         )
-        if found < 0:
+        if nearest < 0:
             return
-        yield _near_miss(ranker, int(rows[first + found]), missing, search.nodes)
-        first += found + 1
+        yield _near_miss(ranker, int(rows[first + nearest]), missing, search.nodes)
+        first += nearest + 1
 
 
 def _near_miss(ranker: Ranker, row: int, missing: int, nodes: NDArray[np.int32]) -> NearMiss:
@@ -204,22 +206,11 @@ def _near_miss(ranker: Ranker, row: int, missing: int, nodes: NDArray[np.int32])
         confidence=float(ranker.confidences(np.array([row]))[0]),
         predictions=int(rules.predictions[row]),
         support=int(rules.support[row]),
-        facts=tuple((str(s), r, str(o)) for place, (s, r, o) in enumerate(steps) if place != missing),
+        facts=tuple((str(s), r, str(o)) for position, (s, r, o) in enumerate(steps) if position != missing),
         missing=steps[missing],
-        place=missing,
+        position=missing,
         row=row,
     )
-
-
-def _says_itself(
-    bodies: NDArray[np.int32],
-    lengths: NDArray[np.int32],
-    heads: NDArray[np.int32],
-    head_constants: NDArray[np.int32],
-    body_constants: NDArray[np.int32],
-) -> NDArray[np.bool_]:
-    """Mark h(X,Y) <= h(X,Y) and h(X,c) <= h(X,c): what they lack is the triple itself."""
-    return np.asarray((lengths == 1) & (bodies[:, 0] == heads) & (head_constants == body_constants))
 
 
 def _strongest(ranker: Ranker, triple: Ids) -> Rows:
@@ -263,17 +254,17 @@ def _scored_by_index(ranker: Ranker, triple: Ids) -> Iterator[Scored]:
         yield _trie_rules(index, relation)
     for head, constant in heads:
         for part in (index.short, index.long):
-            places = _places(part, head, constant)
-            yield index.scores[part.head_codes[places]], part.head_rows[places]
+            span = _rules_of_head(part, head, constant)
+            yield index.scores[part.head_codes[span]], part.head_rows[span]
 
 
-def _places(part: ShortIndex | LongIndex, head: int, constant: int) -> slice:
-    """Return where the rules with a head stand."""
+def _rules_of_head(part: ShortIndex | LongIndex, head: int, constant: int) -> slice:
+    """Return the rows of the index that hold the rules with a head."""
     start, end = int(part.head_offsets[head]), int(part.head_offsets[head + 1])
-    place = start + int(np.searchsorted(part.head_constants[start:end], constant))
-    if place == end or part.head_constants[place] != constant:
+    position = start + int(np.searchsorted(part.head_constants[start:end], constant))
+    if position == end or part.head_constants[position] != constant:
         return slice(0, 0)
-    return slice(int(part.head_rule_offsets[place]), int(part.head_rule_offsets[place + 1]))
+    return slice(int(part.head_rule_offsets[position]), int(part.head_rule_offsets[position + 1]))
 
 
 def _trie_rules(index: RuleIndex, relation: int) -> Scored:
@@ -285,8 +276,8 @@ def _trie_rules(index: RuleIndex, relation: int) -> Scored:
         codes.append(trie.codes[start:end])
         rows.append(trie.rows[start:end])
         start, end = int(trie.first_children[start]), int(trie.first_children[end - 1] + trie.n_children[end - 1])
-    codes_found, ends = np.concatenate(codes), np.concatenate(rows)
-    return index.scores[codes_found[codes_found >= 0]], ends[codes_found >= 0]
+    all_codes, ends = np.concatenate(codes), np.concatenate(rows)
+    return index.scores[all_codes[all_codes >= 0]], ends[all_codes >= 0]
 
 
 class Judged:
@@ -301,42 +292,42 @@ class Judged:
         answers = self._judgement.answers
         self.rank = float(answers.better[0] + answers.equal[0] / 2 + 1) if answers.fired[0] else None
         listed = np.flatnonzero(self._judgement.lists.candidates == fired.answer)
-        self._place = int(listed[0]) if len(listed) else -1
+        self._position = int(listed[0]) if len(listed) else -1
 
     @property
     def score(self) -> float | None:
         """The logistic of the model's score; None where the candidate is not among those that the model orders."""
-        return float(logistic(self._judgement.scores)[self._place]) if self._place >= 0 else None
+        return float(logistic(self._judgement.scores)[self._position]) if self._position >= 0 else None
 
     @property
     def rank_other(self) -> int | None:
         """The rank of the candidate among all entities by the other model; None without one."""
         more = self._judgement.listing.more
-        return None if more is None or self._place < 0 else round(math.expm1(-more[self._place, RANK_COLUMN])) + 1
+        return None if more is None or self._position < 0 else round(math.expm1(-more[self._position, RANK_COLUMN])) + 1
 
     @property
     def share_other(self) -> float | None:
         """The share of the score that would be lost if the other model thought of it as of the median candidate."""
         listing = self._judgement.listing
-        if listing.more is None or self._place < 0:
+        if listing.more is None or self._position < 0:
             return None
         more = listing.more.copy()
-        more[self._place] = np.median(more, axis=0)
+        more[self._position] = np.median(more, axis=0)
         without = self._reranker.score_evidence(self._lister, replace(listing, more=more), listing.lists.evidence)
-        before, after = logistic(np.array([self._judgement.scores[self._place], without[self._place]]))
+        before, after = logistic(np.array([self._judgement.scores[self._position], without[self._position]]))
         return float(1 - after / before)
 
     def contribution(self, row: int) -> float:
         """Return the share of the score that would be lost without a rule; negative if the rule speaks against."""
         kept = self._fired.rows != row
-        if self._place < 0 or kept.all():
+        if self._position < 0 or kept.all():
             return 0.0
         listing = self._judgement.listing
         evidence = listing.lists.evidence.copy()
         groups = self._reranker.groups[self._fired.rows[kept]]
-        evidence[self._place] = evidence_row(self._fired.scores[kept], groups, evidence.shape[1])
+        evidence[self._position] = evidence_row(self._fired.scores[kept], groups, evidence.shape[1])
         without = self._reranker.score_evidence(self._lister, listing, evidence)
-        before, after = logistic(np.array([self._judgement.scores[self._place], without[self._place]]))
+        before, after = logistic(np.array([self._judgement.scores[self._position], without[self._position]]))
         return float(1 - after / before)
 
 

@@ -98,7 +98,7 @@ def find_walks(
         end_start, end_end = steps(graph, end, inverse(graph, last_step))
     search.nodes[0] = start
     search.next_rows[0], search.end_rows[0] = steps(graph, start, int(body[0]))
-    n_found, n_tried, depth = 0, 0, 0
+    n_walks, n_tried, depth = 0, 0, 0
     from_end = False
     if n_walked == 1 and end >= 0 and end_end - end_start < search.end_rows[0] - search.next_rows[0]:
         from_end = True
@@ -110,8 +110,8 @@ def find_walks(
         entity = int(graph.targets[search.next_rows[depth]])
         search.next_rows[depth] += 1
         n_tried += 1
-        if n_found > 0 and n_tried > most_tried:
-            return n_found
+        if n_walks > 0 and n_tried > most_tried:
+            return n_walks
         if not is_free(search.nodes, depth + 1, entity, goal):
             continue
         search.nodes[depth + 1] = entity
@@ -130,15 +130,15 @@ def find_walks(
                 continue
             if not from_end and not has_edge(graph, entity, last_step, end):
                 continue
-            out[n_found, length] = end
+            out[n_walks, length] = end
         elif not may_end(search.ends, entity):
             continue
         for position in range(n_walked + 1):
-            out[n_found, position] = search.nodes[position]
-        n_found += 1
-        if n_found == len(out):
-            return n_found
-    return n_found
+            out[n_walks, position] = search.nodes[position]
+        n_walks += 1
+        if n_walks == len(out):
+            return n_walks
+    return n_walks
 
 
 @kernel
@@ -161,7 +161,7 @@ def find_first_walks(
 
 
 @inlined
-def chosen_place(length: int, end: int, missing: int, depth: int) -> int:
+def chosen_position(length: int, end: int, missing: int, depth: int) -> int:
     """Return the position that is filled at `depth`: those before the missing atom first.
 
     Then those after it, backward from the end; forward where the end is free.
@@ -176,7 +176,7 @@ def open_choice(
     """Set the rows to choose from at `depth`: of `targets`, or of `domains` right after the missing atom if the end is
     free.
     """
-    position = chosen_place(len(body), end, missing, depth)
+    position = chosen_position(len(body), end, missing, depth)
     if end < 0 and depth == missing:
         after = body[missing + 1]
         search.next_rows[depth] = graph.domain_offsets[after]
@@ -220,7 +220,7 @@ def holds_but_for(
         entity = int(graph.domains[row]) if from_domain else int(graph.targets[row])
         if not is_free(search.taken, depth + 1, entity, goal):
             continue
-        search.nodes[chosen_place(length, end, missing, depth)] = entity
+        search.nodes[chosen_position(length, end, missing, depth)] = entity
         search.taken[depth + 1] = entity
         depth += 1
         if depth < n_choices:
@@ -252,8 +252,8 @@ def first_near_miss(
         goal = WalkGoal(int(np.int64(starts[i])), int(np.int64(ends[i])), int(np.int64(avoided[i])), object_identity)
         if fails[i]:
             if find_walks(graph, body, goal, most_tried, search, walk) > 0:
-                for place in range(len(body) + 1):
-                    search.nodes[place] = walk[0, place]
+                for position in range(len(body) + 1):
+                    search.nodes[position] = walk[0, position]
                 return i, int(lengths[i])
             continue
         for back in range(lengths[i]):
@@ -297,16 +297,16 @@ def find_support(
     for i in range(len(triples)):
         out[i] = -1
         best = -1.0
-        for place in range(3):
-            group = groups[i, place]
+        for form in range(3):
+            group = groups[i, form]
             if group < 0:
                 continue
-            start = int(np.int64(triples[i, 0 if place <= FORWARD else 2]))
-            avoided = -1 if place == TWO_VARIABLES else int(np.int64(constants[i, place - 1]))
+            start = int(np.int64(triples[i, 0 if form <= FORWARD else 2]))
+            avoided = -1 if form == TWO_VARIABLES else int(np.int64(constants[i, form - 1]))
             for rule in range(rules.offsets[group], rules.offsets[group + 1]):
                 if rules.scores[rule] <= best:
                     break
-                end = int(np.int64(triples[i, 2] if place == TWO_VARIABLES else rules.ends[rule]))
+                end = int(np.int64(triples[i, 2] if form == TWO_VARIABLES else rules.ends[rule]))
                 if end == start and object_identity:
                     continue
                 goal = WalkGoal(start, end, avoided, object_identity)

@@ -66,8 +66,8 @@ class Reason:
 class NearMiss:
     """The strongest rule that lacks one fact only.
 
-    `facts` hold, in the order of the body without the missing atom (`place` counts from 0). In the missing fact, None
-    stands for any entity: the rule does not say which.
+    `facts` hold, in the order of the body without the atom at `position` (from 0), which is missing. In the missing
+    fact, None stands for any entity: the rule does not say which.
     """
 
     rule: Rule
@@ -76,7 +76,7 @@ class NearMiss:
     support: int
     facts: tuple[Fact, ...]
     missing: OpenFact
-    place: int
+    position: int
     row: int
 
     def to_json(self) -> dict[str, Any]:

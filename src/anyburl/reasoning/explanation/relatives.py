@@ -63,7 +63,7 @@ def predicted_facts_of(
     """
     covers = np.zeros((len(rows), len(facts)), np.bool_)
     is_reflexive = facts[:, 0] == facts[:, 2]
-    for place, row in enumerate(rows):
+    for i, row in enumerate(rows):
         forward = rules.head[row] < rules.vocabulary.n_relations
         starts, ends = (facts[:, 0], facts[:, 2]) if forward else (facts[:, 2], facts[:, 0])
         constant = int(rules.head_constant[row])
@@ -76,7 +76,7 @@ def predicted_facts_of(
         goals = ends if constant < 0 else np.full(len(facts), rules.body_constant[row], np.int32)
         if object_identity:
             tried = tried[starts[tried] != goals[tried]]
-        covers[place, tried] = _has_walks(graph, rules, int(row), starts[tried], goals[tried], object_identity)
+        covers[i, tried] = _has_walks(graph, rules, int(row), starts[tried], goals[tried], object_identity)
     return covers
 
 
@@ -128,12 +128,10 @@ def find_first_alike(graph: GraphArrays, rules: RuleSet, *, object_identity: boo
         facts = _facts_of(graph, int(relation))
         covers = predicted_facts_of(graph, rules, rows, facts, object_identity=object_identity)
         overlaps = overlap(covers, covers)
-        for place in range(len(rows)):
-            earlier = np.flatnonzero(
-                (overlaps[place, :place] >= NEARLY_THE_SAME) & (chosen[rows[:place]] == rows[:place])
-            )
+        for i in range(len(rows)):
+            earlier = np.flatnonzero((overlaps[i, :i] >= NEARLY_THE_SAME) & (chosen[rows[:i]] == rows[:i]))
             if len(earlier):
-                chosen[rows[place]] = rows[earlier[0]]
+                chosen[rows[i]] = rows[earlier[0]]
     return chosen
 
 

@@ -17,16 +17,11 @@ from rich.tree import Tree
 
 from anyburl.base.writing import replace_text
 from anyburl.data.names import Names
-from anyburl.reasoning.drawing import Drawing, Ink, Layers, Place, Show, to_svg
+from anyburl.reasoning.drawing import Drawing, Ink, Layers, NodeKey, Show, to_svg
 from anyburl.reasoning.explanation.record import ExplanationRecord, Fact, NearMiss, OpenFact, Reason
 from anyburl.rules.rule import Rule, Y
 
 ANYTHING = "?"
-
-
-def rule_text(rule: Rule, names: Names) -> str:
-    """Return a rule with the names of its relations and constants."""
-    return rule.text(names.get, names.get)
 
 
 def no_rule_text(*, by_embedding: bool) -> str:
@@ -96,7 +91,7 @@ def contribution_text(reason: Reason, aggregation: str) -> str:
 
 def missing_words(near_miss: NearMiss) -> str:
     """Return the words before the fact that a rule lacks."""
-    return "would fire if" if near_miss.rule.parts[near_miss.place].is_value else "missing"
+    return "would fire if" if near_miss.rule.parts[near_miss.position].is_value else "missing"
 
 
 def rest_text(explanation: ExplanationRecord) -> str:
@@ -144,7 +139,7 @@ def _add_near_miss(tree: Tree, near_miss: NearMiss, names: Names) -> None:
 def _rule_line(reason: Reason | NearMiss, names: Names, style: str, remark: str) -> Text:
     """Return two lines: confidence and rule; type, counts and what it contributes."""
     line = Text(f"{reason.confidence:.3f}", f"bold {style}")
-    line.append(f"  {rule_text(reason.rule, names)}")
+    line.append(f"  {reason.rule.named(names)}")
     details = [str(reason.rule.type), counts_text(reason), *([remark] if remark else [])]
     line.append(f"\n       {', '.join(details)}", "dim")
     return line
@@ -180,7 +175,7 @@ def proof_graph(reasons: Sequence[Reason], triple: Fact, show: Show = str) -> Dr
 def near_miss_graph(near_miss: NearMiss, triple: Fact, show: Show = str) -> Drawing:
     """Return the facts that hold, the one that is missing, and what they would predict."""
     path: list[Step] = [(fact, "fact") for fact in near_miss.facts]
-    path.insert(near_miss.place, (near_miss.missing, "missing"))
+    path.insert(near_miss.position, (near_miss.missing, "missing"))
     return _Proof(triple, show).draw([(_start(near_miss.rule, triple), path)])
 
 
@@ -227,34 +222,34 @@ class _Proof:
 
     def _add(self, start: str, path: Sequence[Step]) -> None:
         passed, joins = _entities(start, path), self._joins(start, path)
-        places = self._shared(self._places(start, passed, joins))
+        keys = self._shared(self._node_keys(start, passed, joins))
         depth = 0
         for (subject, relation, object), ink in path:
-            here = places[depth]
+            here = keys[depth]
             if subject == object:
                 self.layers.add_arrow(here, here, relation, ink)
                 continue
             depth += 1
-            there = places[depth]
+            there = keys[depth]
             self.layers.add_arrow(*((here, there) if subject == here[1] else (there, here)), relation, ink)
 
-    def _places(self, start: str, passed: Sequence[str | None], joins: bool) -> list[Place]:
-        """Return where the entities of a path stand."""
+    def _node_keys(self, start: str, passed: Sequence[str | None], joins: bool) -> list[NodeKey]:
+        """Return the nodes of the entities of a path."""
         from_object = start == self.triple[2] and not self.is_loop
         begin, outward = (self.last, 1) if from_object or self.is_loop else (0, -1)
         step = -outward if joins else outward
-        places: list[Place] = [(begin + step * depth, entity) for depth, entity in enumerate(passed)]
+        keys: list[NodeKey] = [(begin + step * depth, entity) for depth, entity in enumerate(passed)]
         if joins:
-            places[-1] = (self.last - begin, passed[-1])
-        return places
+            keys[-1] = (self.last - begin, passed[-1])
+        return keys
 
-    def _shared(self, places: Sequence[Place]) -> list[Place]:
-        """Return the same places, with those of entities that are drawn already where arrows can reach them: neither
-        within a column nor across more than `FARTHEST` columns.
+    def _shared(self, keys: Sequence[NodeKey]) -> list[NodeKey]:
+        """Return the same nodes, but for entities that are drawn already and that arrows can reach, neither within a
+        column nor across more than `FARTHEST` columns: of those, the nodes that are there.
         """
-        shared = list(places[:1])
-        following = [place[0] for place in places[2:]]
-        for depth, (column, entity) in enumerate(places[1:]):
+        shared = list(keys[:1])
+        following = [column for column, _ in keys[2:]]
+        for depth, (column, entity) in enumerate(keys[1:]):
             known = None if entity is None else self.drawn.setdefault(entity, (column, entity))
             distance = 0 if known is None else abs(known[0] - shared[-1][0])
             is_free = known is not None and known[0] not in following[depth : depth + 1]
@@ -342,7 +337,7 @@ def _reason(reason: Reason, explanation: ExplanationRecord, names: Names) -> str
     drawn = to_svg(proof_graph([reason], explanation.triple, names.get))
     listed = f"<ol>{facts}</ol>" if facts else "<p>needs no facts: the rule has no body</p>" * (not reason.rule.length)
     return (
-        f"<section><h2><b>{reason.confidence:.3f}</b><code>{escape(rule_text(reason.rule, names))}</code></h2>"
+        f"<section><h2><b>{reason.confidence:.3f}</b><code>{escape(reason.rule.named(names))}</code></h2>"
         f"<p>{escape(details)}</p><figure>{drawn}</figure>{listed}</section>\n"
     )
 
@@ -353,7 +348,7 @@ def _near_miss(near_miss: NearMiss, explanation: ExplanationRecord, names: Names
     drawn = to_svg(near_miss_graph(near_miss, explanation.triple, names.get))
     return (
         '<section class="near"><p>the strongest rule that lacks one fact only</p>'
-        f"<h2><b>{near_miss.confidence:.3f}</b><code>{escape(rule_text(near_miss.rule, names))}</code></h2>"
+        f"<h2><b>{near_miss.confidence:.3f}</b><code>{escape(near_miss.rule.named(names))}</code></h2>"
         f"<p>{escape(details)}</p><figure>{drawn}</figure>"
         f'<ul>{facts}<li class="lack">{missing_words(near_miss)}: '
         f"{_fact(near_miss.missing, names)}</li></ul></section>\n"

@@ -36,7 +36,7 @@ MOST_TRIED = 200_000
 
 
 class Task(NamedTuple):
-    """What has to be walked for a rule to predict a fact, see `make_task`."""
+    """What a rule needs to predict a fact: where its body starts and ends, see `make_task`."""
 
     body: NDArray[np.int32]  # without a condition
     start: int

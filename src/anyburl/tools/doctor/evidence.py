@@ -226,14 +226,14 @@ class Functional:
 
 def find_functional(facts: DatasetFacts, *, back: bool) -> Functional:
     """Count the answers to every question that train answers."""
-    questions, places, counts = np.unique(
+    questions, rows_of_questions, counts = np.unique(
         questions_of(facts.train, facts.n_relations, back=back), return_inverse=True, return_counts=True
     )
     relations = questions % facts.n_relations
     n_questions = np.bincount(relations, minlength=facts.n_relations)
     n_single = np.bincount(relations[counts == 1], minlength=facts.n_relations)
     n_facts = np.bincount(facts.train[:, 1], minlength=facts.n_relations)
-    return Functional(back, n_questions, n_facts, n_single, counts[places])
+    return Functional(back, n_questions, n_facts, n_single, counts[rows_of_questions])
 
 
 def check_functional(facts: DatasetFacts, both: list[Functional], top: int) -> list[Finding]:
@@ -358,9 +358,9 @@ def _grouped(rules: RuleSet, width: int) -> tuple[Ints, CheckedRules]:
     scores = confidence(rules.support, rules.predictions, SMOOTHING)
     keys = rules.head.astype(np.int64) * width + rules.head_constant + 1
     order = np.lexsort((rules.lengths, -rules.support * scores, keys))
-    places = np.arange(len(order)) - np.searchsorted(keys[order], keys[order])
+    ranks = np.arange(len(order)) - np.searchsorted(keys[order], keys[order])
     most = np.where(rules.is_binary[order], MOST_BINARY, MOST_UNARY)
-    order = order[places < most]
+    order = order[ranks < most]
     order = order[np.lexsort((order, -scores[order], keys[order]))]
     different, numbers = np.unique(keys[order], return_inverse=True)
     checked = CheckedRules(
@@ -379,7 +379,7 @@ STRONG = 0.5  # the least confidence of a rule that contradicts
 
 @dataclass(frozen=True)
 class Contradictions:
-    """What strong rules say instead of each of some facts."""
+    """The answers that strong rules give in place of each of some facts."""
 
     answers: NDArray[np.int32]  # -1 where they say nothing else
     rows: NDArray[np.int32]  # of the rule set
@@ -388,7 +388,7 @@ class Contradictions:
 
     @classmethod
     def none(cls, n: int) -> Contradictions:
-        """Return that nothing speaks against `n` facts."""
+        """Return a record of `n` facts none of which is contradicted."""
         return cls(np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros(n), np.zeros(n, np.bool_))
 
 

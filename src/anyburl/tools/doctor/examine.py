@@ -53,7 +53,7 @@ class Shows(Protocol):
     """Shows how far something is."""
 
     def advance(self, n: int) -> None:
-        """Take note that `n` more are done."""
+        """Add `n` to the number that are done."""
         ...
 
 
@@ -118,7 +118,7 @@ def _types(dataset: Dataset, given: str | None) -> str | None:
 
 
 def _plain_checks(facts: DatasetFacts, top: int) -> list[Finding]:
-    """Return what is found by counting."""
+    """Return the findings of the checks that count facts."""
     shared = overlaps(facts)
     return [
         *check_similar(facts, shared, top),

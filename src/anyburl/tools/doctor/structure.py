@@ -140,7 +140,7 @@ def _frame(facts: DatasetFacts, triples: Triples) -> pl.DataFrame:
 
 
 def _telling(facts: DatasetFacts, overlap: pl.DataFrame) -> pl.DataFrame:
-    """Return which relation (`by`) tells which: both ways round, and each relation itself."""
+    """Return which relations repeat facts of which others (`by`), in either direction; each relation repeats itself."""
     ways = [
         overlap.select(
             pl.col(predicted).alias("relation"),
@@ -156,7 +156,7 @@ def _telling(facts: DatasetFacts, overlap: pl.DataFrame) -> pl.DataFrame:
 
 
 def _leaks(facts: DatasetFacts, held_out: Triples, train: pl.DataFrame, telling: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of held-out facts and of the train facts that tell them, the fact itself first."""
+    """Return the rows of held-out facts and of the train facts that repeat them, the fact itself first."""
     leaking = _frame(facts, held_out)
     turned = leaking.with_columns(pair=pl.Series(pair_keys(held_out, facts.n_entities, back=True)))
     met = [
@@ -241,7 +241,7 @@ def check_degrees(facts: DatasetFacts, top: int) -> list[Finding]:
     degrees = np.bincount(triples[:, 0], minlength=facts.n_entities)
     degrees += np.bincount(triples[~is_own, 2], minlength=facts.n_entities)
     isolated = np.flatnonzero((degrees[triples[:, 0]] == 1) & (degrees[triples[:, 2]] == 1))
-    findings = [_distribution(degrees, top)]
+    findings = [_distribution(degrees)]
     findings += _hubs(facts, degrees, top)
     if len(isolated):
         sentence = f"{counted(len(isolated), 'fact is', 'facts are')} connected to no other"
@@ -250,7 +250,7 @@ def check_degrees(facts: DatasetFacts, top: int) -> list[Finding]:
     return findings
 
 
-def _distribution(degrees: NDArray[np.int64], top: int) -> Finding:
+def _distribution(degrees: NDArray[np.int64]) -> Finding:
     known = degrees[degrees > 0]
     powers = np.floor(np.log2(known)).astype(np.int64)
     counts = np.bincount(powers)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import counted
 from anyburl.data.names import relation_name
-from anyburl.reasoning.explanation.render import rule_text
 from anyburl.rules.ruleset import RuleSet
 from anyburl.tools.doctor.evidence import (
     WORDS,
@@ -331,4 +330,4 @@ class Reasons:
 
     def _rule(self, row: int) -> str:
         assert self._suspicion.rules is not None
-        return rule_text(self._suspicion.rules.rule(row), self._names)
+        return self._suspicion.rules.rule(row).named(self._names)

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError, counted
 from anyburl.data.attributes import Attribute, AttributeKind, Attributes
+from anyburl.data.clock import Clock
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.table import TripleTable
 from anyburl.reasoning.estimation import Estimator, entity_medians
-from anyburl.temporal.clock import Clock
 from anyburl.temporal.facts import NEVER, TemporalDataset, TemporalFacts, TemporalLike, load_temporal_dataset
 from anyburl.tools.doctor.findings import DatasetFacts, Finding, Report, Severity, share_text
 from anyburl.tools.doctor.labels import find_label_faults

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from anyburl.base.errors import counted
-from anyburl.reasoning.drawing import Drawing, Layers, Place, to_svg
+from anyburl.reasoning.drawing import Drawing, Layers, NodeKey, to_svg
 from anyburl.reasoning.explanation.render import STYLE
 from anyburl.tools.report.record import (
     HOW_TO_READ,
@@ -44,7 +44,7 @@ def draw_schema(theory: Theory) -> Drawing | None:
     for relation in _sorted_relations(links, columns):
         layers.add_node((columns[relation], relation))
     for link in links:
-        ends: list[Place] = [(columns[link.source], link.source), (columns[link.target], link.target)]
+        ends: list[NodeKey] = [(columns[link.source], link.source), (columns[link.target], link.target)]
         layers.add_arrow(ends[0], ends[1], link.idea.name, "fact" if link.facts < links[0].facts / 4 else "prediction")
     targets = [(columns[link.target], link.target) for link in links]
     return layers.draw(

@@ -80,7 +80,7 @@ class LawCandidates:
             order = np.argsort(-part.worth, kind="stable")
         elif len(part):
             ranker = make_ranker(graph, part, ranking, block_connected=False)
-            self._survey = Survey.make(ranker, [_asked(facts, graph.n_relations)], FEWEST - 1, width=WIDTH)
+            self._survey = Survey.make(ranker, [_object_questions(facts, graph.n_relations)], FEWEST - 1, width=WIDTH)
             order = self._survey.rows[self._survey.order(shares_of(ranker.aggregation), CANDIDATES)]
         self._order: Rows = order
         self._relations = part.head[order] % max(1, graph.n_relations)
@@ -102,14 +102,14 @@ class LawCandidates:
         return np.bincount(positions[representatives.kept], minlength=len(chosen))
 
 
-def _asked(facts: Triples, n_relations: int) -> KnownAnswers:
+def _object_questions(facts: Triples, n_relations: int) -> KnownAnswers:
     """Return the question for the object of each fact: the rules that predict a fact are the same for its subject."""
     queries, _ = make_queries(facts, [], n_relations)
     return KnownAnswers(take_queries(queries, np.flatnonzero(queries.relations < n_relations)), from_train=True)
 
 
 def commonness(graph: GraphArrays, facts: Triples) -> NDArray[np.float64]:
-    """Return how likely each fact would be for somebody who knows nothing but the commonest answers.
+    """Return the chance of guessing each fact from the commonest answers alone.
 
     This is the share of the subjects of its relation that have its object or, of a relation with more objects than
     subjects, the share of the objects that have its subject.
@@ -154,9 +154,9 @@ MOST_LOOKED_AT, FEW_LOOKED_AT = (
     100,
 )  # facts of a relation that laws are chosen by, if it is reported in full or not
 FEW_CANDIDATES = 16  # of a relation that is not reported in full
-SOME = 3  # examples, exceptions, unexplained facts, common values
+N_SHOWN = 3  # examples, exceptions, unexplained facts, common values
 EXAMINED = 8  # cases of each kind that the best known are taken from
-N_THINGS = 8
+N_ENTITIES = 8  # the best known, listed at the front
 MOST_TRIED = 500  # facts and predictions that the examples and exceptions of a law are found among
 SECONDS = 10.0  # for them: rather a bound on the number, so that the report is the same each time
 COMMON = 0.5  # of the facts have one of the commonest values, or no values are shown
@@ -196,7 +196,7 @@ def make_theory(
         n_entities=len(np.unique(author.triples[:, [0, 2]])),
         n_rules=len(rules),
         n_sections=chosen.sections,
-        things=author.best_known(N_THINGS),
+        things=author.best_known(N_ENTITIES),
         relations=tuple(sections),
         seconds=time.perf_counter() - began,
         wording=author.wording,
@@ -290,7 +290,7 @@ class _Author:
         is_explained = np.logical_or.reduce(choice.covers, axis=0, initial=False)
         sizes = np.diff(self.graph.domain_offsets)[[relation, relation + self.vocabulary.n_relations]]
         laws = [self._law(choice, position, in_full=in_full) for position in range(len(choice.rows))]
-        shown = self._well_known(sample, SOME)
+        shown = self._well_known(sample, N_SHOWN)
         return RelationTheory(
             label=self.vocabulary.relation_label(relation),
             n_facts=len(facts),
@@ -302,7 +302,7 @@ class _Author:
             n_rules=len(self._rules_of[relation]),
             looked_at=len(sample),
             explained=int(is_explained.sum()),
-            unexplained=self._well_known(sample[~is_explained], SOME, without=shown),
+            unexplained=self._well_known(sample[~is_explained], N_SHOWN, without=shown),
         )
 
     def _law(self, choice: Choice, position: int, *, in_full: bool) -> Law:
@@ -327,8 +327,8 @@ class _Author:
             explains=int(choice.covers[position].sum()),
             stands_for=int(self._similar[row]),
             example=examples[0] if examples else None,
-            exceptions=self._best(cases.counter_examples, SOME) if cases else (),
-            unknown=self._best(cases.new_predictions, SOME) if cases else (),
+            exceptions=self._best(cases.counter_examples, N_SHOWN) if cases else (),
+            unknown=self._best(cases.new_predictions, N_SHOWN) if cases else (),
         )
 
     def best_known(self, most: int) -> tuple[str, ...]:
@@ -368,8 +368,8 @@ class _Author:
     def _common_values(self, facts: Triples) -> tuple[tuple[str, int], ...]:
         """Return the commonest objects, if a few of them have most of the facts."""
         objects, counts = np.unique(facts[:, 2], return_counts=True)
-        order = np.argsort(-counts, kind="stable")[:SOME]
-        if counts[order].sum() < COMMON * len(facts) or counts[order[0]] < SOME:
+        order = np.argsort(-counts, kind="stable")[:N_SHOWN]
+        if counts[order].sum() < COMMON * len(facts) or counts[order[0]] < N_SHOWN:
             return ()
         return tuple(
             (self.vocabulary.entity_label(int(objects[position])), int(counts[position])) for position in order

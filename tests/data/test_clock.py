@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl import Clock, DataError
-from anyburl.temporal.clock import NO_TIME, Moments, infer_clock
+from anyburl.data.clock import NO_TIME, Moments, infer_clock
 
 
 def clock_of(*texts: str) -> Clock:
