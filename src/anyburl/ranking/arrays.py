@@ -131,12 +131,14 @@ class CandidateArrays(NamedTuple):
     excluded: NDArray[np.int64]  # stamp: not to be ranked
     targets: NDArray[np.int64]  # stamp: to be ranked
     reached: NDArray[np.int64]  # of a target: the highest score that predicts it so far, -1 before
+    n_ahead: NDArray[np.int64]  # how many candidates are known to rank before all targets; these are excluded as well
     tied: NDArray[np.int64]  # stamp: among `undecided`
     undecided: NDArray[np.int32]  # candidates that tie as far as is known
     ordered: NDArray[np.int32]  # targets, the best first, one of those that tie
     standings: NDArray[np.int32]  # target -> its position among `ordered`, or that of the one that it ties with
     n_before: NDArray[np.int64]  # position -> rivals that rank between this target and the one before
     n_beside: NDArray[np.int64]  # position -> rivals that tie with this target
+    n_rivals: NDArray[np.int64]  # position -> rivals that may tie with this target
     firsts: NDArray[np.int32]  # the first firing
     keys: NDArray[np.int64]  # what candidates are ordered by
     listed: NDArray[np.int32]  # the candidates
@@ -196,6 +198,7 @@ class QueryState(NamedTuple):
     least: int  # B rules with lower scores do not fire
     below: int  # B rules with this score, or a higher one, do not fire
     tied: int  # B rules fire only for candidates that `CandidateArrays.tied` holds this stamp for; -1: for all
+    top: int  # whatever rules with higher scores predict ranks before all targets, and is only counted, see `fire`
 
 
 ANY_SCORE = 1 << 62
@@ -262,7 +265,7 @@ def empty_firings(room: int) -> FiringArrays:
 
 def empty_candidates(n_entities: int) -> CandidateArrays:
     """Return one worker's buffers."""
-    wide = [np.zeros(n_entities + 1, np.int64) for _ in range(10)]
+    wide = [np.zeros(n_entities + 1, np.int64) for _ in range(11)]
     narrow = [np.zeros(n_entities + 1, np.int32) for _ in range(5)]
     return CandidateArrays(
         clock=np.zeros(1, np.int64),
@@ -270,12 +273,14 @@ def empty_candidates(n_entities: int) -> CandidateArrays:
         excluded=wide[1],
         targets=wide[2],
         reached=wide[3],
+        n_ahead=np.zeros(1, np.int64),
         tied=wide[4],
         undecided=narrow[0],
         ordered=narrow[3],
         standings=narrow[4],
         n_before=wide[8],
         n_beside=wide[9],
+        n_rivals=wide[10],
         firsts=narrow[1],
         keys=wide[5],
         listed=narrow[2],

@@ -23,11 +23,27 @@ TOO_MANY, NO_ROOM = 1 << 32, -1  # segments to be linked
 
 
 @inlined
+def put_ahead(candidates: CandidateArrays, question: QueryState, candidate: int) -> None:
+    """Count a candidate as one that ranks before all targets: from now on it is passed over like what is excluded."""
+    candidates.excluded[candidate] = question.query
+    candidates.n_ahead[0] += 1
+
+
+@inlined
 def fire(
-    candidates: CandidateArrays, firings: FiringArrays, n: int, query: int, candidate: int, score: int, rule: int
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n: int,
+    question: QueryState,
+    candidate: int,
+    score: int,
+    rule: int,
 ) -> int:
     """Note that `rule` predicts `candidate`; return the number of firings, which may be past the room there is."""
-    if candidates.excluded[candidate] == query:
+    if candidates.excluded[candidate] == question.query:
+        return n
+    if score > question.top:
+        put_ahead(candidates, question, candidate)
         return n
     if n < len(firings.candidates):
         firings.candidates[n] = candidate
@@ -158,7 +174,7 @@ def fire_body(
         if score < least or score >= question.below:
             continue
         if not question.object_identity or (constant != question.s and constant != only):
-            n = fire(space.candidates, space.firings, n, question.query, answer, score, int(rules.rows[i]))
+            n = fire(space.candidates, space.firings, n, question, answer, score, int(rules.rows[i]))
     return n
 
 
@@ -269,14 +285,14 @@ def fire_members(
             x = int(graph.targets[i])
             # c' itself may lead to `self`
             if x < graph.n_entities and (x != s or not question.object_identity) and matters(candidates, question, x):
-                n = fire(candidates, space.firings, n, question.query, x, score, row)
+                n = fire(candidates, space.firings, n, question, x, score, row)
         return n
     for i in range(graph.domain_offsets[body], graph.domain_offsets[body + 1]):
         x = int(graph.domains[i])
         start = edges.starts[i]
         only_s = edges.starts[i + 1] == start + 1 and edges.ends[start] == s
         if (not question.object_identity or (x != s and not only_s)) and matters(candidates, question, x):
-            n = fire(candidates, space.firings, n, question.query, x, score, row)
+            n = fire(candidates, space.firings, n, question, x, score, row)
     return n
 
 
@@ -316,7 +332,7 @@ def fire_short_of_constant(
         while link >= 0:
             x = int(space.walk.undecided.entities[link])
             if is_member(graph, body, x, s, question.object_identity):
-                n = fire(candidates, space.firings, n, question.query, x, score, int(rules.head_rows[rule]))
+                n = fire(candidates, space.firings, n, question, x, score, int(rules.head_rows[rule]))
             link = int(space.walk.undecided.following[link])
     return n, least
 

@@ -13,6 +13,7 @@ from anyburl.bodies.kernel_values import compares
 from anyburl.graph.kernel import GraphArrays, Ints, find_segment, inverse, steps
 from anyburl.ranking.arrays import (
     AttributeArrays,
+    CandidateArrays,
     Leaf,
     QueryArrays,
     QueryState,
@@ -21,8 +22,17 @@ from anyburl.ranking.arrays import (
     TrieWalk,
     Workspace,
 )
-from anyburl.ranking.kernel_order import least_of_best, needed_score
-from anyburl.ranking.kernel_short import FEW_FIRINGS, fire, first_link, link_segments, matters, n_links, start_links
+from anyburl.ranking.kernel_order import least_of_best
+from anyburl.ranking.kernel_short import (
+    FEW_FIRINGS,
+    fire,
+    first_link,
+    link_segments,
+    matters,
+    n_links,
+    put_ahead,
+    start_links,
+)
 
 
 @kernel
@@ -256,7 +266,11 @@ def push_leaf(graph: GraphArrays, leaf: Leaf, question: QueryState, space: Works
                 continue
             if matters(space.candidates, question, entity) and (all_open or is_open(levels, side, slot, side, entity)):
                 walk.ends[entity] = clock
-                n = fire(space.candidates, firings, n, question.query, entity, leaf.score, leaf.rule)
+                n = fire(space.candidates, firings, n, question, entity, leaf.score, leaf.rule)
+    if leaf.score > question.top and n <= room:
+        for i in range(first, n):
+            put_ahead(space.candidates, question, int(firings.candidates[i]))
+        return first
     for i in range(first, min(n, room)):
         firings.scores[i] = leaf.score
         firings.rules[i] = leaf.rule
@@ -282,7 +296,7 @@ def pull_leaf(
                 continue
             if not question.object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
                 walk.ends[entity] = walk.clock[0]
-                n = fire(candidates, space.firings, n, question.query, entity, leaf.score, leaf.rule)
+                n = fire(candidates, space.firings, n, question, entity, leaf.score, leaf.rule)
                 break
     return n
 
@@ -304,13 +318,15 @@ def fire_undecided(graph: GraphArrays, leaf: Leaf, question: QueryState, space: 
                 continue
             if not question.object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
                 walk.ends[entity] = walk.clock[0]
-                n = fire(candidates, space.firings, n, question.query, entity, leaf.score, leaf.rule)
+                n = fire(candidates, space.firings, n, question, entity, leaf.score, leaf.rule)
                 break
     return n
 
 
 @merged
-def fire_level(depth: int, score: int, rule: int, n_undecided: int, query: int, space: Workspace, n: int) -> int:
+def fire_level(
+    depth: int, score: int, rule: int, n_undecided: int, question: QueryState, space: Workspace, n: int
+) -> int:
     """Fire for every entity of a level, or for the undecided candidates in it."""
     walk, candidates = space.walk, space.candidates
     levels, clock = walk.levels, walk.clocks[depth]
@@ -318,7 +334,7 @@ def fire_level(depth: int, score: int, rule: int, n_undecided: int, query: int, 
         entity = int(levels.nodes[depth, i] if n_undecided < 0 else candidates.undecided[i])
         if levels.stamps[depth, entity] == clock:
             walk.ends[entity] = clock
-            n = fire(candidates, space.firings, n, query, entity, score, rule)
+            n = fire(candidates, space.firings, n, question, entity, score, rule)
     return n
 
 
@@ -338,7 +354,7 @@ def fire_compared(
             values.entities, values.values, start, end, question.s, entity, order
         ):
             walk.ends[entity] = walk.clock[0]
-            n = fire(space.candidates, space.firings, n, question.query, entity, leaf.score, leaf.rule)
+            n = fire(space.candidates, space.firings, n, question, entity, leaf.score, leaf.rule)
     return n
 
 
@@ -346,6 +362,17 @@ BY_TARGETS = -1
 """How rules are passed over: those that are worse than one that predicts the targets; a positive number says how many
 of the best candidates matter, 0 that all rules fire.
 """
+
+
+@inlined
+def needed_score(queries: QueryArrays, q: int, candidates: CandidateArrays) -> int:
+    """Return the highest score that all targets are predicted by, -1 if one is not predicted yet: rules with lower
+    scores can only break ties.
+    """
+    lowest = np.int64(2**62)
+    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+        lowest = min(lowest, candidates.reached[queries.targets[i]])
+    return int(lowest)
 
 
 @inlined
@@ -496,7 +523,7 @@ def fire_trie(
         if fires:
             open_levels(graph, question, depth, walk)
             n_before = n
-            n = fire_level(depth, score, rule, n_undecided, question.query, space, n)
+            n = fire_level(depth, score, rule, n_undecided, question, space, n)
             if prune != 0 and score > floor:
                 floor = max(floor, raise_floor(queries, question, prune, score, space, n_before, n))
         if n_children > 0 and walk.n_nodes[depth] != 0:
