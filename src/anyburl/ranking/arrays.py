@@ -160,6 +160,16 @@ class LinkArrays(NamedTuple):
     following: NDArray[np.int32]  # the next link of the same relation, -1 at the end
 
 
+class MatchedBodies(NamedTuple):
+    """The bodies of length 1 that the entity of a query satisfies, if there are rules with them that answer it."""
+
+    query: NDArray[np.int64]  # the number of the query that all are listed for
+    n: NDArray[np.int64]
+    first_rules: NDArray[np.int64]  # in the order of `ShortIndex.constants`
+    last_rules: NDArray[np.int64]
+    only: NDArray[np.int32]  # the only entity that the relation of a U_d body leads to, negative: there are several
+
+
 class TrieWalk(NamedTuple):
     """Where a walk through the trie stands, and the levels it has opened."""
 
@@ -173,6 +183,7 @@ class TrieWalk(NamedTuple):
     n_linked: NDArray[np.int64]  # firings, from which on the best candidates are looked for again
     body: NDArray[np.int32]  # the body being walked, reversed
     ends: NDArray[np.int64]  # stamp: entity is reached by the last step
+    bodies: MatchedBodies
     undecided: LinkArrays  # of the undecided candidates
     first_level: LinkArrays  # of the entities of level 0
     n_opened: NDArray[np.int64]  # how often level 1 was entered from the same level 0
@@ -215,6 +226,7 @@ class Leaf(NamedTuple):
 
 
 MOST_LINKS = 1 << 11
+MOST_BODIES = 1 << 12
 
 
 def empty_links(n_directed: int) -> LinkArrays:
@@ -246,6 +258,13 @@ def empty_walk(graph: GraphArrays, longest: int) -> TrieWalk:
         n_linked=np.zeros(1, np.int64),
         body=np.zeros(MAX_LENGTH, np.int32),
         ends=np.zeros(n_entities + 1, np.int64),
+        bodies=MatchedBodies(
+            query=np.full(1, -1, np.int64),
+            n=np.zeros(1, np.int64),
+            first_rules=np.zeros(MOST_BODIES, np.int64),
+            last_rules=np.zeros(MOST_BODIES, np.int64),
+            only=np.zeros(MOST_BODIES, np.int32),
+        ),
         undecided=empty_links(2 * graph.n_relations),
         first_level=empty_links(2 * graph.n_relations),
         n_opened=np.zeros(1, np.int64),

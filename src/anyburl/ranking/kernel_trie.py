@@ -10,7 +10,7 @@ from anyburl.base.rng import mix
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_ends import extend_level, is_open, new_node
 from anyburl.bodies.kernel_values import compares
-from anyburl.graph.kernel import GraphArrays, Ints, find_segment, inverse, steps
+from anyburl.graph.kernel import GraphArrays, Ints, expect, expect_steps, find_segment, inverse, steps
 from anyburl.ranking.arrays import (
     AttributeArrays,
     CandidateArrays,
@@ -237,6 +237,9 @@ def push_node(
     return n
 
 
+AHEAD = 6  # nodes: what they need is loaded before it is their turn
+
+
 @merged
 def push_leaf(graph: GraphArrays, leaf: Leaf, question: QueryState, space: Workspace, n: int) -> int:
     """Take the last step of a body from the nodes of a level and fire for each end: no level needs to be kept."""
@@ -253,6 +256,9 @@ def push_leaf(graph: GraphArrays, leaf: Leaf, question: QueryState, space: Works
             if levels.stamps[side, graph.domains[offset + turn]] != walk.clocks[side]:
                 continue
             slot = int(levels.slots[side, graph.domains[offset + turn]])
+        if turn + AHEAD < n_nodes:
+            expect(graph, int(levels.nodes[side, turn + AHEAD]))
+            expect_steps(graph, int(levels.nodes[side, turn + AHEAD // 2]))
         start, end = steps(graph, int(levels.nodes[side, slot]), relation)
         all_open = levels.full[side, slot] or not question.object_identity
         one_way = side == 1 and levels.n_witnesses[side, slot] == 1
