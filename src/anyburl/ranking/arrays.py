@@ -170,6 +170,18 @@ class MatchedBodies(NamedTuple):
     only: NDArray[np.int32]  # the only entity that the relation of a U_d body leads to, negative: there are several
 
 
+class KeptLevels(NamedTuple):
+    """Levels 1 of walks from one entity, which the next walk from it need not find again."""
+
+    entity: NDArray[np.int64]  # that these walks start from
+    n: NDArray[np.int64]  # nodes that are kept
+    keys: NDArray[np.int64]  # hash of two steps -> those, where the level that they lead to is kept; -1: none is
+    starts: NDArray[np.int64]  # its first node
+    sizes: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+    ways: NDArray[np.int32]  # the inner entity of the only way to the node, -1 if there are several
+
+
 class TrieWalk(NamedTuple):
     """Where a walk through the trie stands, and the levels it has opened."""
 
@@ -184,6 +196,7 @@ class TrieWalk(NamedTuple):
     body: NDArray[np.int32]  # the body being walked, reversed
     ends: NDArray[np.int64]  # stamp: entity is reached by the last step
     bodies: MatchedBodies
+    kept: KeptLevels
     undecided: LinkArrays  # of the undecided candidates
     first_level: LinkArrays  # of the entities of level 0
     n_opened: NDArray[np.int64]  # how often level 1 was entered from the same level 0
@@ -227,6 +240,8 @@ class Leaf(NamedTuple):
 
 MOST_LINKS = 1 << 11
 MOST_BODIES = 1 << 12
+MOST_KEPT = 1 << 10  # levels
+ROOM_KEPT = 1 << 17  # for their nodes
 
 
 def empty_links(n_directed: int) -> LinkArrays:
@@ -264,6 +279,15 @@ def empty_walk(graph: GraphArrays, longest: int) -> TrieWalk:
             first_rules=np.zeros(MOST_BODIES, np.int64),
             last_rules=np.zeros(MOST_BODIES, np.int64),
             only=np.zeros(MOST_BODIES, np.int32),
+        ),
+        kept=KeptLevels(
+            entity=np.full(1, -1, np.int64),
+            n=np.zeros(1, np.int64),
+            keys=np.full(MOST_KEPT, -1, np.int64),
+            starts=np.zeros(MOST_KEPT, np.int64),
+            sizes=np.zeros(MOST_KEPT, np.int64),
+            nodes=np.zeros(ROOM_KEPT, np.int32),
+            ways=np.zeros(ROOM_KEPT, np.int32),
         ),
         undecided=empty_links(2 * graph.n_relations),
         first_level=empty_links(2 * graph.n_relations),

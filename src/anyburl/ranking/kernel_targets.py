@@ -338,9 +338,9 @@ def rank_by_best_rule(
     out.n_firings[q] = n if floor < 0 else -1
     start_ranks(queries, question, space, out)
     while rank_targets(queries, question, ties, floor, n_candidates, space, out) > 0:
-        # Down to half of the next score at a time: the next rules decide most.
+        # Down to three quarters of the next score at a time: the next rules decide most.
         below, mark = floor, int(candidates.clock[0])
-        floor = min(below, highest_left) >> 1
+        floor = (3 * min(below, highest_left)) >> 2
         if floor < LEAST_FLOOR:
             floor = -1
         question = QueryState(q, s, d, query, oi, longest, max(floor, least), below, mark, ANY_SCORE)

@@ -412,6 +412,53 @@ def raise_floor(
     return needed_score(queries, question.q, candidates)
 
 
+MOST_STEPS = 3  # of bodies, for levels to be kept: then a node of level 1 has one way that matters, or is full
+
+
+@inlined
+def kept_slot(walk: TrieWalk, s: int, relation: int) -> int:
+    """Return where it is noted whether the level that `relation` leads to from level 0 is kept; `keys` tells. What is
+    kept is forgotten once it is about another entity than s.
+    """
+    kept = walk.kept
+    if kept.entity[0] != s:
+        kept.entity[0], kept.n[0] = s, 0
+        kept.keys[:] = -1
+    return int((kept_key(walk, relation) * 0x9E3779B1) >> 12) & (len(kept.keys) - 1)
+
+
+@inlined
+def kept_key(walk: TrieWalk, relation: int) -> int:
+    """Return the number of the steps that lead to level 1."""
+    return int(walk.steps[0]) << 32 | relation
+
+
+@inlined
+def load_level(walk: TrieWalk, slot: int) -> int:
+    """Enter the level that is kept in `slot` as level 1; return how many entities it has."""
+    kept, levels, clock = walk.kept, walk.levels, walk.clock[0]
+    first, n = int(kept.starts[slot]), int(kept.sizes[slot])
+    for i in range(n):
+        entity, way = int(kept.nodes[first + i]), kept.ways[first + i]
+        levels.stamps[1, entity], levels.slots[1, entity], levels.nodes[1, i] = clock, i, entity
+        levels.n_witnesses[1, i], levels.full[1, i], levels.witnesses[1, i, 0, 0] = 1, way < 0, way
+    return n
+
+
+@inlined
+def keep_level(walk: TrieWalk, slot: int, relation: int, n: int) -> None:
+    """Keep level 1, if there is room for its `n` entities."""
+    kept, levels = walk.kept, walk.levels
+    first = int(kept.n[0])
+    if first + n > len(kept.nodes):
+        return
+    for i in range(n):
+        kept.nodes[first + i] = levels.nodes[1, i]
+        kept.ways[first + i] = -1 if levels.full[1, i] else levels.witnesses[1, i, 0, 0]
+    kept.keys[slot], kept.starts[slot], kept.sizes[slot] = kept_key(walk, relation), first, n
+    kept.n[0] = first + n
+
+
 @part
 def open_levels(graph: GraphArrays, question: QueryState, depth: int, walk: TrieWalk) -> None:
     """Enter where the steps of the walk lead, level by level up to `depth`, as far as that has not been done."""
@@ -427,7 +474,13 @@ def open_levels(graph: GraphArrays, question: QueryState, depth: int, walk: Trie
         elif walk.n_nodes[level - 1] == 0:
             n_reached = 0
         elif level == 1 and question.object_identity:
-            n_reached = second_level(graph, question.s, relation, question.longest - 2, walk)
+            slot = kept_slot(walk, question.s, relation)
+            if walk.kept.keys[slot] == kept_key(walk, relation):
+                n_reached = load_level(walk, slot)
+            else:
+                n_reached = second_level(graph, question.s, relation, question.longest - 2, walk)
+                if question.longest <= MOST_STEPS:
+                    keep_level(walk, slot, relation, n_reached)
         else:
             n_reached, _ = extend_level(
                 graph,
