@@ -7,6 +7,8 @@ Where targets rank among the candidates, and which candidates are the best.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -157,6 +159,19 @@ def needs_chains(n_counted: int, breaks_ties: bool) -> bool:
     return breaks_ties or n_counted == 1 or FEW < n_counted < ALL_COUNT
 
 
+@inlined
+def insert_score(kept: NDArray[Any], start: int, size: int, most: int, score: Any) -> int:
+    """Insert a score among the `size` from `start` on, the highest first, of which at most `most` are kept: then it is
+    higher than the last of them. Return how many there are.
+    """
+    position = start + min(size, most - 1)
+    while position > start and kept[position - 1] < score:
+        kept[position] = kept[position - 1]
+        position -= 1
+    kept[position] = score
+    return min(size + 1, most)
+
+
 @part
 def sum_firings(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int, n_counted: int) -> int:
     """List the candidates of the first `n` firings, with the sum of their `n_counted` highest scores, which are few or
@@ -200,15 +215,10 @@ def sum_highest(candidates: CandidateArrays, firings: FiringArrays, n: int, n_ca
         entity, score = int(firings.candidates[i]), int(firings.scores[i])
         if score <= candidates.keys[entity]:
             continue
-        start, size = int(candidates.list_starts[entity]), int(candidates.list_sizes[entity])
-        place = start + min(size, n_counted - 1)
-        while place > start and kept[place - 1] < score:
-            kept[place] = kept[place - 1]
-            place -= 1
-        kept[place] = score
-        if size < n_counted:
-            candidates.list_sizes[entity] = size + 1
-        if size >= n_counted - 1:
+        start = int(candidates.list_starts[entity])
+        size = insert_score(kept, start, int(candidates.list_sizes[entity]), n_counted, score)
+        candidates.list_sizes[entity] = size
+        if size == n_counted:
             candidates.keys[entity] = kept[start + n_counted - 1]
     for c in range(n_candidates):
         entity = int(candidates.listed[c])
@@ -301,11 +311,7 @@ def add_evidence(row: NDArray[np.float32], score: int, group: int) -> None:
     """
     strength = np.float32(score / UNIT)
     if strength > row[N_BEST - 1]:
-        position = N_BEST - 1
-        while position > 0 and row[position - 1] < strength:
-            row[position] = row[position - 1]
-            position -= 1
-        row[position] = strength
+        insert_score(row, 0, N_BEST, N_BEST, strength)
     own = N_BEST + PER_GROUP * group
     row[own] = max(row[own], strength)
     row[own + 1] += score / UNIT
