@@ -131,12 +131,14 @@ class CandidateArrays(NamedTuple):
     excluded: NDArray[np.int64]  # stamp: not to be ranked
     targets: NDArray[np.int64]  # stamp: to be ranked
     reached: NDArray[np.int64]  # of a target: the highest score that predicts it so far, -1 before
+    n_ahead: NDArray[np.int64]  # how many candidates are known to rank before all targets; these are excluded as well
     tied: NDArray[np.int64]  # stamp: among `undecided`
     undecided: NDArray[np.int32]  # candidates that tie as far as is known
     ordered: NDArray[np.int32]  # targets, the best first, one of those that tie
     standings: NDArray[np.int32]  # target -> its position among `ordered`, or that of the one that it ties with
     n_before: NDArray[np.int64]  # position -> rivals that rank between this target and the one before
     n_beside: NDArray[np.int64]  # position -> rivals that tie with this target
+    n_rivals: NDArray[np.int64]  # position -> rivals that may tie with this target
     firsts: NDArray[np.int32]  # the first firing
     keys: NDArray[np.int64]  # what candidates are ordered by
     listed: NDArray[np.int32]  # the candidates
@@ -158,6 +160,28 @@ class LinkArrays(NamedTuple):
     following: NDArray[np.int32]  # the next link of the same relation, -1 at the end
 
 
+class MatchedBodies(NamedTuple):
+    """The bodies of length 1 that the entity of a query satisfies, if there are rules with them that answer it."""
+
+    query: NDArray[np.int64]  # the number of the query that all are listed for
+    n: NDArray[np.int64]
+    first_rules: NDArray[np.int64]  # in the order of `ShortIndex.constants`
+    last_rules: NDArray[np.int64]
+    only: NDArray[np.int32]  # the only entity that the relation of a U_d body leads to, negative: there are several
+
+
+class KeptLevels(NamedTuple):
+    """Levels 1 of walks from one entity, which the next walk from it need not find again."""
+
+    entity: NDArray[np.int64]  # that these walks start from
+    n: NDArray[np.int64]  # nodes that are kept
+    keys: NDArray[np.int64]  # hash of two steps -> those, where the level that they lead to is kept; -1: none is
+    starts: NDArray[np.int64]  # its first node
+    sizes: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+    ways: NDArray[np.int32]  # the inner entity of the only way to the node, -1 if there are several
+
+
 class TrieWalk(NamedTuple):
     """Where a walk through the trie stands, and the levels it has opened."""
 
@@ -171,6 +195,8 @@ class TrieWalk(NamedTuple):
     n_linked: NDArray[np.int64]  # firings, from which on the best candidates are looked for again
     body: NDArray[np.int32]  # the body being walked, reversed
     ends: NDArray[np.int64]  # stamp: entity is reached by the last step
+    bodies: MatchedBodies
+    kept: KeptLevels
     undecided: LinkArrays  # of the undecided candidates
     first_level: LinkArrays  # of the entities of level 0
     n_opened: NDArray[np.int64]  # how often level 1 was entered from the same level 0
@@ -196,6 +222,7 @@ class QueryState(NamedTuple):
     least: int  # B rules with lower scores do not fire
     below: int  # B rules with this score, or a higher one, do not fire
     tied: int  # B rules fire only for candidates that `CandidateArrays.tied` holds this stamp for; -1: for all
+    top: int  # whatever rules with higher scores predict ranks before all targets, and is only counted, see `fire`
 
 
 ANY_SCORE = 1 << 62
@@ -212,6 +239,9 @@ class Leaf(NamedTuple):
 
 
 MOST_LINKS = 1 << 11
+MOST_BODIES = 1 << 12
+MOST_KEPT = 1 << 10  # levels
+ROOM_KEPT = 1 << 17  # for their nodes
 
 
 def empty_links(n_directed: int) -> LinkArrays:
@@ -243,6 +273,22 @@ def empty_walk(graph: GraphArrays, longest: int) -> TrieWalk:
         n_linked=np.zeros(1, np.int64),
         body=np.zeros(MAX_LENGTH, np.int32),
         ends=np.zeros(n_entities + 1, np.int64),
+        bodies=MatchedBodies(
+            query=np.full(1, -1, np.int64),
+            n=np.zeros(1, np.int64),
+            first_rules=np.zeros(MOST_BODIES, np.int64),
+            last_rules=np.zeros(MOST_BODIES, np.int64),
+            only=np.zeros(MOST_BODIES, np.int32),
+        ),
+        kept=KeptLevels(
+            entity=np.full(1, -1, np.int64),
+            n=np.zeros(1, np.int64),
+            keys=np.full(MOST_KEPT, -1, np.int64),
+            starts=np.zeros(MOST_KEPT, np.int64),
+            sizes=np.zeros(MOST_KEPT, np.int64),
+            nodes=np.zeros(ROOM_KEPT, np.int32),
+            ways=np.zeros(ROOM_KEPT, np.int32),
+        ),
         undecided=empty_links(2 * graph.n_relations),
         first_level=empty_links(2 * graph.n_relations),
         n_opened=np.zeros(1, np.int64),
@@ -262,7 +308,7 @@ def empty_firings(room: int) -> FiringArrays:
 
 def empty_candidates(n_entities: int) -> CandidateArrays:
     """Return one worker's buffers."""
-    wide = [np.zeros(n_entities + 1, np.int64) for _ in range(10)]
+    wide = [np.zeros(n_entities + 1, np.int64) for _ in range(11)]
     narrow = [np.zeros(n_entities + 1, np.int32) for _ in range(5)]
     return CandidateArrays(
         clock=np.zeros(1, np.int64),
@@ -270,12 +316,14 @@ def empty_candidates(n_entities: int) -> CandidateArrays:
         excluded=wide[1],
         targets=wide[2],
         reached=wide[3],
+        n_ahead=np.zeros(1, np.int64),
         tied=wide[4],
         undecided=narrow[0],
         ordered=narrow[3],
         standings=narrow[4],
         n_before=wide[8],
         n_beside=wide[9],
+        n_rivals=wide[10],
         firsts=narrow[1],
         keys=wide[5],
         listed=narrow[2],

@@ -1,8 +1,6 @@
 """Answer queries: fire the rules, order the candidates, rank the targets, keep the best.
 
-To rank targets by their best rule, not every rule has to fire: rules with lower scores than theirs cannot move a
-candidate before them. So rules fire for the targets first. Where candidates tie with a target as far as is known, the
-other rules fire for these candidates alone. The same holds for the best candidates, once so many have a score.
+By the best rule, not every rule has to fire: see `kernel_targets` and `kernel_best`.
 """
 
 from __future__ import annotations
@@ -17,41 +15,26 @@ from anyburl.ranking.arrays import (
     AnswerArrays,
     AnswerSettings,
     CandidateArrays,
-    FiringArrays,
     QueryArrays,
     QueryState,
     RuleIndex,
     Workspace,
 )
-from anyburl.ranking.kernel_fire import fire_long_rules
+from anyburl.ranking.kernel_best import find_best
+from anyburl.ranking.kernel_fire import fire_unary
 from anyburl.ranking.kernel_order import (
     best_rule,
     chain_marked,
     count_firing_rules,
     keep_best,
-    keep_undecided,
-    link_firings,
-    list_undecided,
-    mark_best,
     mark_for_chain,
     needs_chains,
+    next_query,
     order_firings,
-    order_targets,
-    place_rivals,
     tell_evidence,
 )
-from anyburl.ranking.kernel_short import fire_short, link_undecided
-from anyburl.ranking.kernel_trie import BY_TARGETS, fire_trie
-
-FEW_TARGETS = 16
-LEAST_FLOOR = 1 << 28  # a confidence of .000015: few rules have less
-
-
-@inlined
-def next_query(candidates: CandidateArrays) -> int:
-    """Return a number that no query of this worker had before."""
-    candidates.clock[0] += 1
-    return int(candidates.clock[0])
+from anyburl.ranking.kernel_targets import rank_by_best_rule, rank_targets, start_ranks
+from anyburl.ranking.kernel_trie import fire_trie
 
 
 @inlined
@@ -115,70 +98,6 @@ def mark_targets(queries: QueryArrays, question: QueryState, candidates: Candida
     return n_blocked
 
 
-@inlined
-def list_targets(queries: QueryArrays, question: QueryState, candidates: CandidateArrays) -> int:
-    """List the targets as undecided; return how many there are."""
-    n = 0
-    for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
-        target = queries.targets[i]
-        if candidates.tied[target] != question.query:
-            candidates.tied[target] = question.query
-            candidates.undecided[n] = target
-            n += 1
-    return n
-
-
-@inlined
-def note_reached(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int) -> None:
-    """Note for every target the highest score that predicts it."""
-    for i in range(n):
-        entity = firings.candidates[i]
-        if candidates.targets[entity] == query:
-            candidates.reached[entity] = max(candidates.reached[entity], firings.scores[i])
-
-
-@part
-def rank_targets(
-    queries: QueryArrays, question: QueryState, ties: bool, floor: int, n: int, space: Workspace, out: AnswerArrays
-) -> int:
-    """Add to the ranks of the targets those of `n` candidates of which scores from `floor` on tell whether they are
-    better; return how many are left.
-    """
-    candidates, first, last = (
-        space.candidates,
-        queries.target_offsets[question.q],
-        queries.target_offsets[question.q + 1],
-    )
-    n_positions = order_targets(queries, question.q, candidates, space.firings, ties, floor)
-    if n_positions == 0:
-        return 0
-    n_open = place_rivals(candidates, space.firings, n, n_positions, question.query, ties, floor)
-    total = 0
-    for position in range(n_positions):
-        total += candidates.n_before[position]
-        candidates.n_before[position] = total
-        total += candidates.n_beside[position]
-    for i in range(first, last):
-        target = queries.targets[i]
-        if out.fired[i]:
-            out.better[i] += candidates.n_before[candidates.standings[target]]
-            out.equal[i] += candidates.n_beside[candidates.standings[target]]
-            candidates.tied[target] = candidates.clock[0]
-    return n_open
-
-
-@merged
-def start_ranks(queries: QueryArrays, question: QueryState, space: Workspace, out: AnswerArrays) -> None:
-    """Write which targets are predicted, by which rule, and no rivals yet."""
-    candidates = space.candidates
-    for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
-        target = int(np.int64(queries.targets[i]))
-        out.better[i], out.equal[i] = 0, 0
-        out.fired[i] = candidates.stamps[target] == candidates.clock[0]
-        if out.fired[i]:
-            out.target_rules[i] = best_rule(candidates, space.firings, target)
-
-
 @merged
 def chain_shown(
     queries: QueryArrays, q: int, space: Workspace, groups: NDArray[np.uint8], n: int, out: AnswerArrays
@@ -204,6 +123,38 @@ def list_best(q: int, space: Workspace, groups: NDArray[np.uint8], out: AnswerAr
             tell_evidence(candidates, firings, entity, groups, out.evidence[q, i])
 
 
+@part
+def order_all(
+    graph: GraphArrays,
+    index: RuleIndex,
+    queries: QueryArrays,
+    question: QueryState,
+    protocol: AnswerSettings,
+    groups: NDArray[np.uint8],
+    space: Workspace,
+    out: AnswerArrays,
+) -> int:
+    """Fire every rule for a query, put the candidates in order, rank the targets and keep the best. Return the number
+    of firings: past the room there is if that is too small.
+    """
+    candidates, firings, ties, q = space.candidates, space.firings, protocol.breaks_ties, question.q
+    n = fire_unary(graph, index, question, space)
+    if n <= len(firings.candidates):
+        n, _, _ = fire_trie(graph, index, queries, question, 0, -1, space, n)
+    if n > len(firings.candidates) or protocol.only_fires:
+        return n
+    n_candidates = order_firings(candidates, firings, n, next_query(candidates), protocol.n_counted, ties)
+    out.n_candidates[q], out.n_firings[q] = n_candidates, n
+    if protocol.top_k > 0:
+        out.n_best[q] = keep_best(candidates, firings, n_candidates, ties, protocol.top_k, out.best[q])
+    if not needs_chains(protocol.n_counted, ties):
+        chain_shown(queries, q, space, groups, n, out)
+    candidates.n_ahead[0] = 0
+    start_ranks(queries, question, space, out)
+    rank_targets(queries, question, ties, -1, n_candidates, space, out)
+    return n
+
+
 @kernel
 def answer(
     graph: GraphArrays,
@@ -222,89 +173,36 @@ def answer(
     Stops early where there is too little room for the firings of a query; and after the first, with the number of its
     firings, where rules are only to fire. Evidence is kept for each of the `groups` of rules, if `out` has room for it.
     """
-    candidates, firings, ties = space.candidates, space.firings, protocol.breaks_ties
-    room = len(firings.candidates)
+    candidates = space.candidates
     for q in range(first, last):
         # Compiled, int() keeps 32 bits: without np.int64, kernels would be compiled once more.
         s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-        query, least = next_query(candidates), protocol.least_binary
-        question = QueryState(q, s, d, query, protocol.object_identity, protocol.longest, least, ANY_SCORE, -1)
+        question = QueryState(
+            q,
+            s,
+            d,
+            next_query(candidates),
+            protocol.object_identity,
+            protocol.longest,
+            protocol.least_binary,
+            ANY_SCORE,
+            -1,
+            ANY_SCORE,
+        )
         out.n_excluded[q] = exclude(graph, queries, question, protocol, candidates)
         n_blocked = mark_targets(queries, question, candidates)
         out.n_excluded[q] -= n_blocked
         n_targets = queries.target_offsets[q + 1] - queries.target_offsets[q]
-        prune = 0
         if protocol.n_counted == 1 and n_targets > 0 and protocol.top_k == 0 and n_blocked == 0:
-            prune = BY_TARGETS
+            n = rank_by_best_rule(graph, index, queries, question, protocol.breaks_ties, space, out)
         elif protocol.n_counted == 1 and n_targets == 0 and protocol.only_best:
-            prune = protocol.top_k
-        n_long = fire_long_rules(graph, index, question, space)
-        if n_long > room:
-            return q, n_long
-        n, least_short = n_long, -1
-        if prune == BY_TARGETS:  # first for them alone: then, fewer rules fire for all
-            n_listed = list_targets(queries, question, candidates)
-            few = QueryState(q, s, d, query, question.object_identity, question.longest, least, ANY_SCORE, query)
-            link_undecided(graph, n_listed, space)
-            n, _ = fire_short(graph, index, few, -1, n_listed, 0, space, n)
-            if n > room:
-                return q, n
-            note_reached(candidates, firings, n, query)
-            if n_targets <= FEW_TARGETS:
-                n, _, _ = fire_trie(graph, index, queries, few, prune, n_listed, space, n_long)
-                if n > room:
-                    return q, n
-            n = n_long
+            n = find_best(graph, index, queries, question, protocol.breaks_ties, protocol.top_k, space, out)
         else:
-            n, least_short = fire_short(graph, index, question, -1, -1, prune, space, n)
-            if n > room:
-                return q, n
-        n, floor, highest_left = fire_trie(graph, index, queries, question, prune, -1, space, n)
-        if prune == BY_TARGETS:
-            n, _ = fire_short(graph, index, question, floor, -1, 0, space, n)
-        elif least_short > 0:
-            floor = max(floor, least_short)
-        if n > room:
+            n = order_all(graph, index, queries, question, protocol, groups, space, out)
+        if n > len(space.firings.candidates):
             return q, n
         if protocol.only_fires:
             return last, n
-        needed = floor if prune == BY_TARGETS else -1
-        chained, now = needs_chains(protocol.n_counted, ties), next_query(candidates)
-        n_candidates = order_firings(candidates, firings, n, now, protocol.n_counted, ties, needed)
-        out.n_candidates[q] = n_candidates if floor < 0 else -1
-        out.n_firings[q] = n if floor < 0 else -1
-        if not chained:
-            if protocol.top_k > 0:
-                out.n_best[q] = keep_best(candidates, firings, n_candidates, ties, protocol.top_k, out.best[q])
-            chain_shown(queries, q, space, groups, n, out)
-        start_ranks(queries, question, space, out)
-        while True:
-            n_open = 0
-            if n_targets > 0:
-                n_open = rank_targets(queries, question, ties, floor, n_candidates, space, out)
-            elif floor >= 0:
-                n_open = mark_best(candidates, firings, n_candidates, prune)
-            if n_open == 0:
-                break
-            # Rules with lower scores fire for the candidates of which it is undecided. To rank targets, down to half of
-            # the next score at a time: the next rules decide most.
-            below, mark = floor, int(candidates.clock[0])
-            floor = min(below, highest_left) >> 1
-            if n_targets == 0 or floor < LEAST_FLOOR:
-                floor = -1
-            lower = max(floor, least)
-            again = QueryState(q, s, d, query, question.object_identity, question.longest, lower, below, mark)
-            n_undecided = list_undecided(candidates, n_candidates, mark)
-            link_undecided(graph, n_undecided, space)
-            n_long, n = keep_undecided(candidates, firings, n_long, n, below, mark)
-            n, _, highest_left = fire_trie(graph, index, queries, again, 0, n_undecided, space, n)
-            if n <= room:
-                n, _ = fire_short(graph, index, again, floor, n_undecided, 0, space, n)
-            if n > room:
-                return q, n
-            n_candidates = link_firings(candidates, firings, n, next_query(candidates), floor)
         if protocol.top_k > 0:
-            if chained:
-                out.n_best[q] = keep_best(candidates, firings, n_candidates, ties, protocol.top_k, out.best[q])
             list_best(q, space, groups, out)
     return last, 0

@@ -147,7 +147,7 @@ def fire_long(graph: GraphArrays, index: RuleIndex, question: QueryState, space:
             for rule in range(rules.head_rule_offsets[position], rules.head_rule_offsets[position + 1]):
                 if holds_for(graph, index, rule, constant, question, space.walk):
                     score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
-                    n = fire(space.candidates, space.firings, n, question.query, answer, score, row)
+                    n = fire(space.candidates, space.firings, n, question, answer, score, row)
     return n
 
 
@@ -164,13 +164,13 @@ def fire_value_of_constant(
         for i in range(values.offsets[step], values.offsets[step + 1]):
             x = int(values.entities[i])  # several values of an entity stand side by side
             if low <= values.values[i] < high and x != last and (x != s or not object_identity):
-                n = fire(space.candidates, space.firings, n, question.query, x, score, row)
+                n = fire(space.candidates, space.firings, n, question, x, score, row)
                 last = x
         return n
     for i in range(graph.domain_offsets[step], graph.domain_offsets[step + 1]):
         x = int(graph.domains[i])
         if (x != s or not object_identity) and value_holds(graph, index, rule, x, s, object_identity):
-            n = fire(space.candidates, space.firings, n, question.query, x, score, row)
+            n = fire(space.candidates, space.firings, n, question, x, score, row)
     return n
 
 
@@ -197,7 +197,7 @@ def fire_long_of_constant(graph: GraphArrays, index: RuleIndex, question: QueryS
                 if x == s and object_identity:
                     continue
                 if dangling_holds(graph, rules, rule, x, s, object_identity, walk):
-                    n = fire(space.candidates, space.firings, n, question.query, x, score, row)
+                    n = fire(space.candidates, space.firings, n, question, x, score, row)
             continue
         side, n_ends = ends_of_constant(graph, rules, rule, object_identity, walk)
         for slot in range(n_ends):
@@ -205,7 +205,7 @@ def fire_long_of_constant(graph: GraphArrays, index: RuleIndex, question: QueryS
             if x == s and object_identity:
                 continue
             if holds_at(walk.levels, side, slot, rules, rule, s, object_identity):
-                n = fire(space.candidates, space.firings, n, question.query, x, score, row)
+                n = fire(space.candidates, space.firings, n, question, x, score, row)
     return n
 
 

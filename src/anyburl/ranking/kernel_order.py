@@ -7,11 +7,13 @@ Where targets rank among the candidates, and which candidates are the best.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part, prefetch
-from anyburl.ranking.arrays import CandidateArrays, FiringArrays, QueryArrays
+from anyburl.ranking.arrays import CandidateArrays, FiringArrays
 
 ALL_COUNT = 2**31 - 1  # more rules than can predict one candidate
 
@@ -20,6 +22,13 @@ FEW = 64  # scores that are kept in order one by one
 MOST_EVIDENCE = 1 << 62  # a sum of scores stops here: twenty thousand certain rules would leave 64 bits
 
 UNDECIDED = 2  # which of two candidates is better: the scores known so far do not tell
+
+
+@inlined
+def next_query(candidates: CandidateArrays) -> int:
+    """Return a number that no query of this worker had before."""
+    candidates.clock[0] += 1
+    return int(candidates.clock[0])
 
 
 @part
@@ -150,6 +159,19 @@ def needs_chains(n_counted: int, breaks_ties: bool) -> bool:
     return breaks_ties or n_counted == 1 or FEW < n_counted < ALL_COUNT
 
 
+@inlined
+def insert_score(kept: NDArray[Any], start: int, size: int, most: int, score: Any) -> int:
+    """Insert a score among the `size` from `start` on, the highest first, of which at most `most` are kept: then it is
+    higher than the last of them. Return how many there are.
+    """
+    position = start + min(size, most - 1)
+    while position > start and kept[position - 1] < score:
+        kept[position] = kept[position - 1]
+        position -= 1
+    kept[position] = score
+    return min(size + 1, most)
+
+
 @part
 def sum_firings(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int, n_counted: int) -> int:
     """List the candidates of the first `n` firings, with the sum of their `n_counted` highest scores, which are few or
@@ -193,15 +215,10 @@ def sum_highest(candidates: CandidateArrays, firings: FiringArrays, n: int, n_ca
         entity, score = int(firings.candidates[i]), int(firings.scores[i])
         if score <= candidates.keys[entity]:
             continue
-        start, size = int(candidates.list_starts[entity]), int(candidates.list_sizes[entity])
-        place = start + min(size, n_counted - 1)
-        while place > start and kept[place - 1] < score:
-            kept[place] = kept[place - 1]
-            place -= 1
-        kept[place] = score
-        if size < n_counted:
-            candidates.list_sizes[entity] = size + 1
-        if size >= n_counted - 1:
+        start = int(candidates.list_starts[entity])
+        size = insert_score(kept, start, int(candidates.list_sizes[entity]), n_counted, score)
+        candidates.list_sizes[entity] = size
+        if size == n_counted:
             candidates.keys[entity] = kept[start + n_counted - 1]
     for c in range(n_candidates):
         entity = int(candidates.listed[c])
@@ -211,20 +228,14 @@ def sum_highest(candidates: CandidateArrays, firings: FiringArrays, n: int, n_ca
 
 @part
 def order_firings(
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
-    query: int,
-    n_counted: int,
-    breaks_ties: bool,
-    least: int,
+    candidates: CandidateArrays, firings: FiringArrays, n: int, query: int, n_counted: int, breaks_ties: bool
 ) -> int:
-    """List the candidates that the first `n` firings with a score of `least` or more predict, with their keys and, if
-    they are compared by that, chains of their firings; return how many there are.
+    """List the candidates of the first `n` firings, with their keys and, if they are compared by that, chains of their
+    firings; return how many there are.
     """
     if not needs_chains(n_counted, breaks_ties):
         return sum_firings(candidates, firings, n, query, n_counted)
-    n_candidates = link_firings(candidates, firings, n, query, least)
+    n_candidates = link_firings(candidates, firings, n, query, -1)
     set_keys(candidates, firings, n_candidates, n_counted)
     return n_candidates
 
@@ -300,11 +311,7 @@ def add_evidence(row: NDArray[np.float32], score: int, group: int) -> None:
     """
     strength = np.float32(score / UNIT)
     if strength > row[N_BEST - 1]:
-        position = N_BEST - 1
-        while position > 0 and row[position - 1] < strength:
-            row[position] = row[position - 1]
-            position -= 1
-        row[position] = strength
+        insert_score(row, 0, N_BEST, N_BEST, strength)
     own = N_BEST + PER_GROUP * group
     row[own] = max(row[own], strength)
     row[own + 1] += score / UNIT
@@ -327,87 +334,6 @@ def tell_evidence(
         i = int(firings.following[i])
 
 
-@part
-def order_targets(
-    queries: QueryArrays, q: int, candidates: CandidateArrays, firings: FiringArrays, breaks_ties: bool, floor: int
-) -> int:
-    """Put the targets that are candidates in order, as far as scores from `floor` on tell; return how many positions
-    there are: those that tie share one.
-    """
-    first, last, n, n_positions = queries.target_offsets[q], queries.target_offsets[q + 1], 0, 0
-    ordered, standings = candidates.ordered, candidates.standings
-    for i in range(first, last):
-        standings[queries.targets[i]] = -1
-    for i in range(first, last):
-        target = int(np.int64(queries.targets[i]))
-        if standings[target] >= 0 or candidates.stamps[target] != candidates.clock[0]:
-            continue
-        low, high = 0, n
-        while low < high:
-            middle = (low + high) >> 1
-            if compare_candidates(candidates, firings, target, int(ordered[middle]), breaks_ties, floor) == 1:
-                high = middle
-            else:
-                low = middle + 1
-        for position in range(n, low, -1):
-            ordered[position] = ordered[position - 1]
-        ordered[low], standings[target] = target, 0
-        n += 1
-    for i in range(n):
-        target = int(ordered[i])
-        if (
-            i == 0
-            or compare_candidates(candidates, firings, int(ordered[n_positions - 1]), target, breaks_ties, floor) == 1
-        ):
-            ordered[n_positions] = target
-            n_positions += 1
-        standings[target] = n_positions - 1
-    return n_positions
-
-
-@part
-def place_rivals(
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n_candidates: int,
-    n_positions: int,
-    query: int,
-    breaks_ties: bool,
-    floor: int,
-) -> int:
-    """Count the candidates that rank before each of the ordered targets and those that tie with it; return of how many
-    that is undecided. These are marked as tied, and counted nowhere.
-
-    Other targets are known answers, too: they do not count.
-    """
-    n_open, ordered = 0, candidates.ordered
-    candidates.n_before[:n_positions] = 0
-    candidates.n_beside[:n_positions] = 0
-    least = candidates.keys[ordered[n_positions - 1]]
-    for c in range(n_candidates):
-        entity = int(candidates.listed[c])
-        if candidates.keys[entity] < least or candidates.targets[entity] == query:
-            continue
-        low, high, order = 0, n_positions, 1
-        while low < high:
-            middle = (low + high) >> 1
-            order = compare_candidates(candidates, firings, entity, int(ordered[middle]), breaks_ties, floor)
-            if order == 1:
-                high = middle
-            elif order == -1:
-                low = middle + 1
-            else:
-                low = high = middle
-        if order == UNDECIDED:
-            candidates.tied[entity] = candidates.clock[0]
-            n_open += 1
-        elif order == 0:
-            candidates.n_beside[low] += 1
-        elif low < n_positions:
-            candidates.n_before[low] += 1
-    return n_open
-
-
 @inlined
 def list_undecided(candidates: CandidateArrays, n_candidates: int, mark: int) -> int:
     """Write the candidates that may still tie to `undecided`; return how many there are."""
@@ -421,25 +347,6 @@ def list_undecided(candidates: CandidateArrays, n_candidates: int, mark: int) ->
 
 
 @inlined
-def keep_undecided(
-    candidates: CandidateArrays, firings: FiringArrays, n_first: int, n: int, floor: int, mark: int
-) -> tuple[int, int]:
-    """Move the firings of undecided candidates, of the first `n`, to the front, but for those of rules of which not all
-    have fired: after the first `n_first`, those with scores below `floor`. Return how many of the first are kept, and
-    how many in all.
-    """
-    kept_first, kept = 0, 0
-    for i in range(n):
-        if candidates.tied[firings.candidates[i]] == mark and (i < n_first or firings.scores[i] >= floor):
-            firings.candidates[kept] = firings.candidates[i]
-            firings.scores[kept] = firings.scores[i]
-            firings.rules[kept] = firings.rules[i]
-            kept += 1
-            kept_first += i < n_first
-    return kept_first, kept
-
-
-@inlined
 def drop_below(firings: FiringArrays, n_first: int, n: int, least: int) -> int:
     """Drop the firings with scores below `least`, but for the first `n_first`; return how many of `n` are left."""
     kept = n_first
@@ -450,17 +357,6 @@ def drop_below(firings: FiringArrays, n_first: int, n: int, least: int) -> int:
         firings.rules[kept] = firings.rules[i]
         kept += score >= least
     return kept
-
-
-@inlined
-def needed_score(queries: QueryArrays, q: int, candidates: CandidateArrays) -> int:
-    """Return the highest score that all targets are predicted by, -1 if one is not predicted yet: rules with lower
-    scores can only break ties.
-    """
-    lowest = np.int64(2**62)
-    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
-        lowest = min(lowest, candidates.reached[queries.targets[i]])
-    return int(lowest)
 
 
 @part
@@ -484,21 +380,8 @@ def find_least_key(candidates: CandidateArrays, firings: FiringArrays, n_candida
 @part
 def least_of_best(candidates: CandidateArrays, firings: FiringArrays, n: int, top_k: int) -> int:
     """Return the `top_k`-th highest score that candidates of the first `n` firings have, -1 if they are fewer."""
-    candidates.clock[0] += 1
-    n_candidates = link_firings(candidates, firings, n, int(candidates.clock[0]), -1)
+    n_candidates = link_firings(candidates, firings, n, next_query(candidates), -1)
     return find_least_key(candidates, firings, n_candidates, top_k)
-
-
-@inlined
-def mark_best(candidates: CandidateArrays, firings: FiringArrays, n_candidates: int, top_k: int) -> int:
-    """Mark the candidates that may be among the `top_k` best as tied; return how many there are."""
-    n_marked, least = 0, find_least_key(candidates, firings, n_candidates, top_k)
-    for c in range(n_candidates):
-        entity = candidates.listed[c]
-        if candidates.keys[entity] >= least:
-            candidates.tied[entity] = candidates.clock[0]
-            n_marked += 1
-    return n_marked
 
 
 @part
@@ -536,7 +419,7 @@ def keep_best(
 @kernel
 def order_candidates(candidates: CandidateArrays, firings: FiringArrays, n: int, n_counted: int) -> int:
     """List the candidates of the first `n` firings and give them keys; return how many there are."""
-    return order_firings(candidates, firings, n, 1, n_counted, False, -1)
+    return order_firings(candidates, firings, n, 1, n_counted, False)
 
 
 @kernel
@@ -544,7 +427,7 @@ def rank_candidate(
     candidates: CandidateArrays, firings: FiringArrays, n: int, entity: int, n_counted: int, breaks_ties: bool
 ) -> tuple[int, int]:
     """Return how many of the candidates of the first `n` firings rank before `entity`, one of them, and with it."""
-    n_candidates, better, equal = order_firings(candidates, firings, n, 1, n_counted, breaks_ties, -1), 0, 0
+    n_candidates, better, equal = order_firings(candidates, firings, n, 1, n_counted, breaks_ties), 0, 0
     for c in range(n_candidates):
         rival = int(candidates.listed[c])
         if rival != entity:

@@ -11,6 +11,7 @@ from anyburl.ranking.arrays import (
     CandidateArrays,
     FiringArrays,
     LinkArrays,
+    MatchedBodies,
     QueryState,
     RuleIndex,
     Workspace,
@@ -23,11 +24,27 @@ TOO_MANY, NO_ROOM = 1 << 32, -1  # segments to be linked
 
 
 @inlined
+def put_ahead(candidates: CandidateArrays, question: QueryState, candidate: int) -> None:
+    """Count a candidate as one that ranks before all targets: from now on it is passed over like what is excluded."""
+    candidates.excluded[candidate] = question.query
+    candidates.n_ahead[0] += 1
+
+
+@inlined
 def fire(
-    candidates: CandidateArrays, firings: FiringArrays, n: int, query: int, candidate: int, score: int, rule: int
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n: int,
+    question: QueryState,
+    candidate: int,
+    score: int,
+    rule: int,
 ) -> int:
     """Note that `rule` predicts `candidate`; return the number of firings, which may be past the room there is."""
-    if candidates.excluded[candidate] == query:
+    if candidates.excluded[candidate] == question.query:
+        return n
+    if score > question.top:
+        put_ahead(candidates, question, candidate)
         return n
     if n < len(firings.candidates):
         firings.candidates[n] = candidate
@@ -125,41 +142,51 @@ def matters(candidates: CandidateArrays, question: QueryState, candidate: int) -
 
 
 @inlined
-def fire_body(
+def fire_rules(
     graph: GraphArrays,
     index: RuleIndex,
-    body: int,
-    head: int,
-    only: int,
+    bodies: MatchedBodies,
+    i: int,
     question: QueryState,
     least: int,
     space: Workspace,
     n: int,
 ) -> int:
-    """Fire the rules with the head relation `head` and a body that s satisfies, whose scores are `least` or more. Where
-    `head` is not d, only those with the constant `self`.
+    """Fire the rules with a body that s satisfies, whose scores are `least` or more.
 
-    Under object identity the head's constant is neither s nor `only`, the entity without which s would not satisfy
-    the body (negative if there is none).
+    Under object identity the head's constant is neither s nor the entity without which s would not satisfy the body.
+    """
+    rules, only = index.short, bodies.only[i]
+    for rule in range(bodies.first_rules[i], bodies.last_rules[i]):
+        constant = int(rules.constants[rule])
+        answer = as_entity(graph, question.s, constant)
+        if not matters(space.candidates, question, answer):
+            continue
+        score = int(index.scores[rules.codes[rule]])
+        if score < least or score >= question.below:
+            continue
+        if not question.object_identity or (constant != question.s and constant != only):
+            n = fire(space.candidates, space.firings, n, question, answer, score, int(rules.rows[rule]))
+    return n
+
+
+@inlined
+def match_body(
+    graph: GraphArrays, index: RuleIndex, body: int, head: int, only: int, question: QueryState, bodies: MatchedBodies
+) -> None:
+    """List a body that s satisfies, if there are rules with it and the head relation `head`; where that is not d, only
+    those with the constant `self`. Without the entity `only`, s would not satisfy the body (negative: it would).
     """
     rules = index.short
     position = find_value(rules.body_offsets, rules.bodies, head, body)
     if position < 0:
-        return n
+        return
     first, last = int(rules.rule_offsets[position]), int(rules.rule_offsets[position + 1])
     if head != question.d:  # `self` is the largest constant
         first = lower_bound(rules.constants, first, last, graph.n_entities)
-    for i in range(first, last):
-        constant = int(rules.constants[i])
-        answer = as_entity(graph, question.s, constant)
-        if not matters(space.candidates, question, answer):
-            continue
-        score = int(index.scores[rules.codes[i]])
-        if score < least or score >= question.below:
-            continue
-        if not question.object_identity or (constant != question.s and constant != only):
-            n = fire(space.candidates, space.firings, n, question.query, answer, score, int(rules.rows[i]))
-    return n
+    i = int(bodies.n[0])
+    bodies.first_rules[i], bodies.last_rules[i], bodies.only[i] = first, last, only
+    bodies.n[0] = i + 1
 
 
 @inlined
@@ -185,6 +212,24 @@ def raise_least(top_k: int, least: int, n_first: int, n: int, space: Workspace) 
     return n, least
 
 
+@part
+def fire_listed(
+    graph: GraphArrays,
+    index: RuleIndex,
+    question: QueryState,
+    least: int,
+    top_k: int,
+    n_first: int,
+    space: Workspace,
+    n: int,
+) -> tuple[int, int]:
+    """Fire the rules of the bodies that are listed."""
+    for i in range(space.walk.bodies.n[0]):
+        n = fire_rules(graph, index, space.walk.bodies, i, question, least, space, n)
+        n, least = raise_least(top_k, least, n_first, n, space)
+    return n, least
+
+
 @merged
 def fire_short_of_body(
     graph: GraphArrays,
@@ -198,29 +243,34 @@ def fire_short_of_body(
 ) -> tuple[int, int]:
     """Fire the rules of length 1 for X = s: U_c rules whose body is an edge of s, U_d rules whose body is a relation of
     s. Under object identity s is not the head's constant.
+
+    The bodies are looked up once for a query, if there is room for all.
     """
-    rules, n_directed = index.short, 2 * graph.n_relations
-    n_turns = n_head_relations(graph, rules.head_offsets, rules.head_constants, question.d)
-    for turn in range(n_turns):
-        head = head_relation_at(graph, question.d, turn)
-        end = rules.body_offsets[head + 1]
-        if end > rules.body_offsets[head] and rules.bodies[end - 1] >= n_directed:
-            start, stop = entity_rows(graph, question.s)
-            for row in range(start, stop):
-                body = n_directed + int(graph.partners[row])
-                n = fire_body(graph, index, body, head, -1, question, least, space, n)
-                n, least = raise_least(top_k, least, n_first, n, space)
-    for turn in range(n_turns):
-        head = head_relation_at(graph, question.d, turn)
-        start = rules.body_offsets[head]
-        if rules.body_offsets[head + 1] > start and rules.bodies[start] < n_directed:
-            for segment in range(graph.segment_offsets[question.s], graph.segment_offsets[question.s + 1]):
-                body = int(graph.segment_relations[segment])
+    rules, bodies, n_directed = index.short, space.walk.bodies, 2 * graph.n_relations
+    if bodies.query[0] == question.query:
+        return fire_listed(graph, index, question, least, top_k, n_first, space, n)
+    bodies.query[0], bodies.n[0] = question.query, 0
+    for turn in range(2 * n_head_relations(graph, rules.head_offsets, rules.head_constants, question.d)):
+        head, dangling = head_relation_at(graph, question.d, turn >> 1), turn & 1
+        first, last = int(rules.body_offsets[head]), int(rules.body_offsets[head + 1]) - 1
+        if last < first or (rules.bodies[first] >= n_directed if dangling else rules.bodies[last] < n_directed):
+            continue
+        start, stop = entity_rows(graph, question.s)
+        if dangling:
+            start, stop = int(graph.segment_offsets[question.s]), int(graph.segment_offsets[question.s + 1])
+        for i in range(start, stop):
+            if bodies.n[0] == len(bodies.only):
+                n, least = fire_listed(graph, index, question, least, top_k, n_first, space, n)
+                bodies.query[0], bodies.n[0] = -1, 0
+            body, only = n_directed, -1
+            if dangling:
+                body = int(graph.segment_relations[i])
                 only = only_end(graph, question.s, body, question.object_identity)
-                if only != -2:
-                    n = fire_body(graph, index, body, head, only, question, least, space, n)
-                    n, least = raise_least(top_k, least, n_first, n, space)
-    return n, least
+            else:
+                body += int(graph.partners[i])
+            if only != -2:
+                match_body(graph, index, body, head, only, question, bodies)
+    return fire_listed(graph, index, question, least, top_k, n_first, space, n)
 
 
 @inlined
@@ -269,14 +319,14 @@ def fire_members(
             x = int(graph.targets[i])
             # c' itself may lead to `self`
             if x < graph.n_entities and (x != s or not question.object_identity) and matters(candidates, question, x):
-                n = fire(candidates, space.firings, n, question.query, x, score, row)
+                n = fire(candidates, space.firings, n, question, x, score, row)
         return n
     for i in range(graph.domain_offsets[body], graph.domain_offsets[body + 1]):
         x = int(graph.domains[i])
         start = edges.starts[i]
         only_s = edges.starts[i + 1] == start + 1 and edges.ends[start] == s
         if (not question.object_identity or (x != s and not only_s)) and matters(candidates, question, x):
-            n = fire(candidates, space.firings, n, question.query, x, score, row)
+            n = fire(candidates, space.firings, n, question, x, score, row)
     return n
 
 
@@ -316,7 +366,7 @@ def fire_short_of_constant(
         while link >= 0:
             x = int(space.walk.undecided.entities[link])
             if is_member(graph, body, x, s, question.object_identity):
-                n = fire(candidates, space.firings, n, question.query, x, score, int(rules.head_rows[rule]))
+                n = fire(candidates, space.firings, n, question, x, score, int(rules.head_rows[rule]))
             link = int(space.walk.undecided.following[link])
     return n, least
 

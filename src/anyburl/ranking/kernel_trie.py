@@ -10,9 +10,10 @@ from anyburl.base.rng import mix
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_ends import extend_level, is_open, new_node
 from anyburl.bodies.kernel_values import compares
-from anyburl.graph.kernel import GraphArrays, Ints, find_segment, inverse, steps
+from anyburl.graph.kernel import GraphArrays, Ints, expect, expect_steps, find_segment, inverse, steps
 from anyburl.ranking.arrays import (
     AttributeArrays,
+    CandidateArrays,
     Leaf,
     QueryArrays,
     QueryState,
@@ -21,8 +22,17 @@ from anyburl.ranking.arrays import (
     TrieWalk,
     Workspace,
 )
-from anyburl.ranking.kernel_order import least_of_best, needed_score
-from anyburl.ranking.kernel_short import FEW_FIRINGS, fire, first_link, link_segments, matters, n_links, start_links
+from anyburl.ranking.kernel_order import least_of_best
+from anyburl.ranking.kernel_short import (
+    FEW_FIRINGS,
+    fire,
+    first_link,
+    link_segments,
+    matters,
+    n_links,
+    put_ahead,
+    start_links,
+)
 
 
 @kernel
@@ -227,6 +237,9 @@ def push_node(
     return n
 
 
+AHEAD = 6  # nodes: what they need is loaded before it is their turn
+
+
 @merged
 def push_leaf(graph: GraphArrays, leaf: Leaf, question: QueryState, space: Workspace, n: int) -> int:
     """Take the last step of a body from the nodes of a level and fire for each end: no level needs to be kept."""
@@ -243,6 +256,9 @@ def push_leaf(graph: GraphArrays, leaf: Leaf, question: QueryState, space: Works
             if levels.stamps[side, graph.domains[offset + turn]] != walk.clocks[side]:
                 continue
             slot = int(levels.slots[side, graph.domains[offset + turn]])
+        if turn + AHEAD < n_nodes:
+            expect(graph, int(levels.nodes[side, turn + AHEAD]))
+            expect_steps(graph, int(levels.nodes[side, turn + AHEAD // 2]))
         start, end = steps(graph, int(levels.nodes[side, slot]), relation)
         all_open = levels.full[side, slot] or not question.object_identity
         one_way = side == 1 and levels.n_witnesses[side, slot] == 1
@@ -256,7 +272,11 @@ def push_leaf(graph: GraphArrays, leaf: Leaf, question: QueryState, space: Works
                 continue
             if matters(space.candidates, question, entity) and (all_open or is_open(levels, side, slot, side, entity)):
                 walk.ends[entity] = clock
-                n = fire(space.candidates, firings, n, question.query, entity, leaf.score, leaf.rule)
+                n = fire(space.candidates, firings, n, question, entity, leaf.score, leaf.rule)
+    if leaf.score > question.top and n <= room:
+        for i in range(first, n):
+            put_ahead(space.candidates, question, int(firings.candidates[i]))
+        return first
     for i in range(first, min(n, room)):
         firings.scores[i] = leaf.score
         firings.rules[i] = leaf.rule
@@ -282,7 +302,7 @@ def pull_leaf(
                 continue
             if not question.object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
                 walk.ends[entity] = walk.clock[0]
-                n = fire(candidates, space.firings, n, question.query, entity, leaf.score, leaf.rule)
+                n = fire(candidates, space.firings, n, question, entity, leaf.score, leaf.rule)
                 break
     return n
 
@@ -304,13 +324,15 @@ def fire_undecided(graph: GraphArrays, leaf: Leaf, question: QueryState, space: 
                 continue
             if not question.object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
                 walk.ends[entity] = walk.clock[0]
-                n = fire(candidates, space.firings, n, question.query, entity, leaf.score, leaf.rule)
+                n = fire(candidates, space.firings, n, question, entity, leaf.score, leaf.rule)
                 break
     return n
 
 
 @merged
-def fire_level(depth: int, score: int, rule: int, n_undecided: int, query: int, space: Workspace, n: int) -> int:
+def fire_level(
+    depth: int, score: int, rule: int, n_undecided: int, question: QueryState, space: Workspace, n: int
+) -> int:
     """Fire for every entity of a level, or for the undecided candidates in it."""
     walk, candidates = space.walk, space.candidates
     levels, clock = walk.levels, walk.clocks[depth]
@@ -318,7 +340,7 @@ def fire_level(depth: int, score: int, rule: int, n_undecided: int, query: int, 
         entity = int(levels.nodes[depth, i] if n_undecided < 0 else candidates.undecided[i])
         if levels.stamps[depth, entity] == clock:
             walk.ends[entity] = clock
-            n = fire(candidates, space.firings, n, query, entity, score, rule)
+            n = fire(candidates, space.firings, n, question, entity, score, rule)
     return n
 
 
@@ -338,7 +360,7 @@ def fire_compared(
             values.entities, values.values, start, end, question.s, entity, order
         ):
             walk.ends[entity] = walk.clock[0]
-            n = fire(space.candidates, space.firings, n, question.query, entity, leaf.score, leaf.rule)
+            n = fire(space.candidates, space.firings, n, question, entity, leaf.score, leaf.rule)
     return n
 
 
@@ -346,6 +368,17 @@ BY_TARGETS = -1
 """How rules are passed over: those that are worse than one that predicts the targets; a positive number says how many
 of the best candidates matter, 0 that all rules fire.
 """
+
+
+@inlined
+def needed_score(queries: QueryArrays, q: int, candidates: CandidateArrays) -> int:
+    """Return the highest score that all targets are predicted by, -1 if one is not predicted yet: rules with lower
+    scores can only break ties.
+    """
+    lowest = np.int64(2**62)
+    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+        lowest = min(lowest, candidates.reached[queries.targets[i]])
+    return int(lowest)
 
 
 @inlined
@@ -379,6 +412,53 @@ def raise_floor(
     return needed_score(queries, question.q, candidates)
 
 
+MOST_STEPS = 3  # of bodies, for levels to be kept: then a node of level 1 has one way that matters, or is full
+
+
+@inlined
+def kept_slot(walk: TrieWalk, s: int, relation: int) -> int:
+    """Return where it is noted whether the level that `relation` leads to from level 0 is kept; `keys` tells. What is
+    kept is forgotten once it is about another entity than s.
+    """
+    kept = walk.kept
+    if kept.entity[0] != s:
+        kept.entity[0], kept.n[0] = s, 0
+        kept.keys[:] = -1
+    return int((kept_key(walk, relation) * 0x9E3779B1) >> 12) & (len(kept.keys) - 1)
+
+
+@inlined
+def kept_key(walk: TrieWalk, relation: int) -> int:
+    """Return the number of the steps that lead to level 1."""
+    return int(walk.steps[0]) << 32 | relation
+
+
+@inlined
+def load_level(walk: TrieWalk, slot: int) -> int:
+    """Enter the level that is kept in `slot` as level 1; return how many entities it has."""
+    kept, levels, clock = walk.kept, walk.levels, walk.clock[0]
+    first, n = int(kept.starts[slot]), int(kept.sizes[slot])
+    for i in range(n):
+        entity, way = int(kept.nodes[first + i]), kept.ways[first + i]
+        levels.stamps[1, entity], levels.slots[1, entity], levels.nodes[1, i] = clock, i, entity
+        levels.n_witnesses[1, i], levels.full[1, i], levels.witnesses[1, i, 0, 0] = 1, way < 0, way
+    return n
+
+
+@inlined
+def keep_level(walk: TrieWalk, slot: int, relation: int, n: int) -> None:
+    """Keep level 1, if there is room for its `n` entities."""
+    kept, levels = walk.kept, walk.levels
+    first = int(kept.n[0])
+    if first + n > len(kept.nodes):
+        return
+    for i in range(n):
+        kept.nodes[first + i] = levels.nodes[1, i]
+        kept.ways[first + i] = -1 if levels.full[1, i] else levels.witnesses[1, i, 0, 0]
+    kept.keys[slot], kept.starts[slot], kept.sizes[slot] = kept_key(walk, relation), first, n
+    kept.n[0] = first + n
+
+
 @part
 def open_levels(graph: GraphArrays, question: QueryState, depth: int, walk: TrieWalk) -> None:
     """Enter where the steps of the walk lead, level by level up to `depth`, as far as that has not been done."""
@@ -394,7 +474,13 @@ def open_levels(graph: GraphArrays, question: QueryState, depth: int, walk: Trie
         elif walk.n_nodes[level - 1] == 0:
             n_reached = 0
         elif level == 1 and question.object_identity:
-            n_reached = second_level(graph, question.s, relation, question.longest - 2, walk)
+            slot = kept_slot(walk, question.s, relation)
+            if walk.kept.keys[slot] == kept_key(walk, relation):
+                n_reached = load_level(walk, slot)
+            else:
+                n_reached = second_level(graph, question.s, relation, question.longest - 2, walk)
+                if question.longest <= MOST_STEPS:
+                    keep_level(walk, slot, relation, n_reached)
         else:
             n_reached, _ = extend_level(
                 graph,
@@ -496,7 +582,7 @@ def fire_trie(
         if fires:
             open_levels(graph, question, depth, walk)
             n_before = n
-            n = fire_level(depth, score, rule, n_undecided, question.query, space, n)
+            n = fire_level(depth, score, rule, n_undecided, question, space, n)
             if prune != 0 and score > floor:
                 floor = max(floor, raise_floor(queries, question, prune, score, space, n_before, n))
         if n_children > 0 and walk.n_nodes[depth] != 0:

@@ -26,9 +26,9 @@ from anyburl.ranking.arrays import (
     RuleIndex,
     Workspace,
 )
-from anyburl.ranking.kernel import exclude, mark_targets, next_query
+from anyburl.ranking.kernel import exclude, mark_targets
 from anyburl.ranking.kernel_fire import fire_unary, holds_for
-from anyburl.ranking.kernel_order import link_firings
+from anyburl.ranking.kernel_order import link_firings, next_query
 from anyburl.ranking.kernel_short import find_value, fire, is_member, link_undecided, only_end
 from anyburl.ranking.kernel_trie import fire_trie
 
@@ -127,7 +127,7 @@ def fire_short_rule(
     i = lower_bound(rules.constants, int(rules.rule_offsets[position]), last, constant)
     if i < last and rules.constants[i] == constant:
         score, row = int(index.scores[rules.codes[i]]), int(rules.rows[i])
-        n = fire(space.candidates, space.firings, n, question.query, target, score, row)
+        n = fire(space.candidates, space.firings, n, question, target, score, row)
     return n
 
 
@@ -157,7 +157,7 @@ def fire_head(
                 body = int(np.int64(rules.head_bodies[i]))
                 if is_member(graph, body, x, constant, object_identity):
                     score, rule = int(index.scores[rules.head_codes[i]]), int(rules.head_rows[i])
-                    n = fire(space.candidates, space.firings, n, question.query, target, score, rule)
+                    n = fire(space.candidates, space.firings, n, question, target, score, rule)
         else:
             for row in range(start, end):
                 body = n_directed + int(graph.partners[row])
@@ -170,14 +170,14 @@ def fire_head(
     position = find_value(index.long.head_offsets, index.long.head_constants, head, constant)
     if position >= 0:
         state = QueryState(
-            question.q, x, question.d, question.query, object_identity, question.longest, -1, ANY_SCORE, -1
+            question.q, x, question.d, question.query, object_identity, question.longest, -1, ANY_SCORE, -1, ANY_SCORE
         )
         for i in range(index.long.head_rule_offsets[position], index.long.head_rule_offsets[position + 1]):
             if index.long.lengths[i] == 0 and head != question.d and constant != graph.n_entities:
                 continue  # a rule without a body ranks no subjects
             if holds_for(graph, index, i, constant, state, space.walk):
                 score, rule = int(index.scores[index.long.head_codes[i]]), int(index.long.head_rows[i])
-                n = fire(space.candidates, space.firings, n, question.query, target, score, rule)
+                n = fire(space.candidates, space.firings, n, question, target, score, rule)
     return n
 
 
@@ -210,7 +210,7 @@ def fire_known(known: KnownArrays, q: int, only_targets: bool, workspace: Worksp
     room = len(firings.candidates)
     s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
     query, least = next_query(candidates), protocol.least_binary
-    question = QueryState(q, s, d, query, protocol.object_identity, protocol.longest, least, ANY_SCORE, -1)
+    question = QueryState(q, s, d, query, protocol.object_identity, protocol.longest, least, ANY_SCORE, -1, ANY_SCORE)
     exclude(graph, queries, question, protocol, candidates)
     mark_targets(queries, question, candidates)
     n_targets = 0

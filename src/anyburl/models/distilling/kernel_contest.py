@@ -20,6 +20,7 @@ from anyburl.models.distilling.kernel import (
     score_without,
     stamp_rules,
 )
+from anyburl.ranking.kernel_order import insert_score
 
 
 class ContestArrays(NamedTuple):
@@ -69,12 +70,7 @@ def find_own_scores(known: KnownArrays, target: int, query: int, space: KnownSpa
         i = int(space.workspace.firings.following[i])
         if score < 0 or (n == len(best) and best[n - 1] >= score):
             continue
-        position = min(n, len(best) - 1)
-        while position > 0 and best[position - 1] < score:
-            best[position] = best[position - 1]
-            position -= 1
-        best[position] = score
-        n = min(n + 1, len(best))
+        n = insert_score(best, 0, n, len(best), score)
     return n
 
 

@@ -23,9 +23,18 @@ from anyburl.ranking.arrays import (
     RuleIndex,
     Workspace,
 )
-from anyburl.ranking.kernel import exclude_connected, next_query
+from anyburl.ranking.kernel import exclude_connected
 from anyburl.ranking.kernel_fire import fire_unary
-from anyburl.ranking.kernel_order import FEW, MOST_EVIDENCE, add_evidence, add_up, find_least_key, keep_best, sort_down
+from anyburl.ranking.kernel_order import (
+    FEW,
+    MOST_EVIDENCE,
+    add_evidence,
+    add_up,
+    find_least_key,
+    keep_best,
+    next_query,
+    sort_down,
+)
 from anyburl.ranking.kernel_trie import fire_trie
 
 
@@ -428,7 +437,7 @@ def find_facts(
         entity = next_query(candidates)
         if protocol.block_connected:
             exclude_connected(graph, s, entity, candidates)
-        walked = QueryState(0, s, 0, entity, protocol.object_identity, protocol.longest, -1, ANY_SCORE, -1)
+        walked = QueryState(0, s, 0, entity, protocol.object_identity, protocol.longest, -1, ANY_SCORE, -1, ANY_SCORE)
         n_ends, _, _ = fire_trie(graph, index, queries, walked, 0, -1, listing, 0)
         if n_ends > len(shelf.ends.candidates):
             stopped[AT.ends] = n_ends
@@ -442,7 +451,9 @@ def find_facts(
             if not protocol.block_connected:
                 query = next_query(candidates)
                 exclude_known(graph, s, d, query, candidates)
-            question = QueryState(0, s, d, query, protocol.object_identity, protocol.longest, -1, ANY_SCORE, -1)
+            question = QueryState(
+                0, s, d, query, protocol.object_identity, protocol.longest, -1, ANY_SCORE, -1, ANY_SCORE
+            )
             n_unary = fire_unary(graph, index, question, answering)
             if n_unary > len(firings.candidates):
                 stopped[AT.firings] = n_unary
