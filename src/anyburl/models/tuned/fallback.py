@@ -23,7 +23,7 @@ from anyburl.models.tuned.kernel import (
     FactWeights,
     SimilarityArrays,
     WalkArrays,
-    fill_lengths,
+    fill_scales,
     fill_similarity,
     fill_walks,
 )
@@ -93,9 +93,9 @@ class Similarity:
         sizes = np.diff(graph.segment_starts)
         weights = np.log((graph.n_entities + 1) / np.maximum(sizes, 1)) ** 2
         weights[sizes > MOST_SHARED] = 0
-        lengths = np.empty(graph.n_entities + 1)
-        fill_lengths(graph, weights, LEAST_LENGTH, lengths)
-        return FactWeights(weights, lengths)
+        scales = np.empty(graph.n_entities + 1, np.float32)
+        fill_scales(graph, weights, LEAST_LENGTH, scales)
+        return FactWeights(weights.astype(np.float32), scales, segments_of_domains(graph))
 
     def columns(self, entities: Ids, relations: Ids, offsets: NDArray[np.int64], candidates: Ids) -> Floats:
         """Return the features of each candidate of the questions (entity, directed relation, ?)."""
@@ -110,7 +110,17 @@ class Similarity:
 
     def _space(self) -> SimilarityArrays:
         n_segments = len(self.graph.segment_relations)
-        return SimilarityArrays(np.zeros(self.graph.n_entities + 1), np.zeros(n_segments), np.zeros(n_segments))
+        sizes = (self.graph.n_entities + 1, n_segments, n_segments)
+        return SimilarityArrays(*(np.zeros(size, np.float32) for size in sizes))
+
+
+def segments_of_domains(graph: GraphArrays) -> NDArray[np.int32]:
+    """Return the segment of each entity in the graph's `domains`, for the directed relation that it is there for."""
+    n_segments = int(graph.segment_offsets[graph.n_entities])  # those of the token self come last
+    starts = graph.segment_starts[:n_segments]
+    leads_on = np.flatnonzero(graph.targets[starts] != graph.n_entities)  # somewhere else than to the token self
+    order = np.argsort(graph.segment_relations[leads_on], kind="stable")
+    return leads_on[order].astype(np.int32)
 
 
 LEAST_WALKS = 1e-5  # added to the share of walks, whose logarithm is taken
