@@ -539,3 +539,96 @@ def fill_walks(
             for step in range(out.shape[1]):
                 out[i, step] = 0.0 if candidate == entity else space.shares[step + 1, candidate]
     clear_walk(space)
+
+
+class Nearness(NamedTuple):
+    """How walks count: the weight of their logarithm, that of two steps, and what is added to the share of walks."""
+
+    weight: float
+    second_step: float
+    least: float
+
+
+@kernel
+def add_nearness(
+    graph: GraphArrays,
+    entities: NDArray[np.int32],
+    first: int,
+    last: int,
+    least_share: float,
+    nearness: Nearness,
+    space: WalkArrays,
+    scores: Floats,
+) -> None:
+    """Add to the scores of all entities how near they are, for questions `first` to before `last`.
+
+    The logarithm is taken for those that a walk reaches.
+    """
+    shares, of_none = space.shares, nearness.weight * np.log(nearness.least)
+    for question in range(first, last):
+        entity = int(np.int64(entities[question]))
+        walk_entity(graph, entity, least_share, space)
+        for candidate in range(graph.n_entities):
+            scores[question, candidate] += np.float32(of_none)
+        for step in range(1, len(space.n_reached)):
+            for i in range(space.n_reached[step]):
+                candidate = int(space.reached[step, i])
+                is_new = candidate != entity
+                for before in range(1, step):
+                    is_new = is_new and shares[before, candidate] == 0.0
+                if is_new:
+                    near = shares[1, candidate] + nearness.second_step * shares[2, candidate] + shares[3, candidate]
+                    scores[question, candidate] += np.float32(nearness.weight * np.log(near + nearness.least) - of_none)
+        clear_walk(space)
+
+
+@kernel
+def fill_best(
+    scores: Floats,
+    questions: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    candidates: NDArray[np.int32],
+    out: NDArray[np.int32],
+) -> None:
+    """Write the entities with the highest scores of each row, the highest first; of equal scores, the first entity.
+
+    Those with a score of -inf and the `candidates` that the row's question has already become -1.
+    """
+    for row in range(len(scores)):
+        n, least = 0, np.float32(-np.inf)
+        for entity in range(scores.shape[1]):
+            score = scores[row, entity]
+            if score > least:
+                i = min(n, out.shape[1] - 1)
+                while i > 0 and scores[row, out[row, i - 1]] < score:
+                    out[row, i] = out[row, i - 1]
+                    i -= 1
+                out[row, i] = entity
+                n = min(n + 1, out.shape[1])
+                if n == out.shape[1]:
+                    least = scores[row, out[row, n - 1]]
+        out[row, n:] = -1
+        question = questions[row]
+        for i in range(n):
+            for place in range(offsets[question], offsets[question + 1]):
+                if candidates[place] == out[row, i]:
+                    out[row, i] = -1
+                    break
+
+
+@kernel
+def sort_lists(
+    offsets: NDArray[np.int64], scores: Doubles, candidates: NDArray[np.int32], order: NDArray[np.int64]
+) -> None:
+    """Write the rows of each list by their scores, the highest first; of equal scores, the lowest candidate."""
+    for i in range(len(offsets) - 1):
+        first = int(offsets[i])
+        for row in range(first, int(offsets[i + 1])):
+            place = row
+            while place > first and (
+                scores[order[place - 1]] < scores[row]
+                or (scores[order[place - 1]] == scores[row] and candidates[order[place - 1]] > candidates[row])
+            ):
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = row
