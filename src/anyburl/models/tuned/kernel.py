@@ -267,7 +267,7 @@ def shared(graph: GraphArrays, facts: FactWeights, entity: int, vector: Floats) 
     for row in range(first, last):
         fact = graph.partners[row]
         total += vector[fact] * facts.weights[fact]
-    return total * facts.scales[entity]
+    return float(total * facts.scales[entity])
 
 
 @inlined
