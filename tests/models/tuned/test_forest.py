@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anyburl.models.tuned import model
 from anyburl.models.tuned.kernel import MOST_LEAVES, ForestArrays
-from anyburl.models.tuned.model import PARAMETERS, TunedModel, fit, join_forests, to_forest
+from anyburl.models.tuned.model import PARAMETERS, Lessons, TunedModel, fit, join_forests, to_forest
 from anyburl.models.tuned.train import checked_forest
 from kernels import examples
 
@@ -85,20 +85,42 @@ def test_fit_gives_the_forest_of_what_lightgbm_trained(monkeypatch: pytest.Monke
         return boosters[-1]
 
     monkeypatch.setattr(lightgbm, "train", keep)
-    found = fit(rows, labels, np.full(100, 30), seed=2, threads=2)
+    (found,) = fit(Lessons.of(rows, labels, np.full(100, 30), 1.0, 2), seed=2, threads=2)
     expected = np.mean([booster.predict(rows) for booster in boosters], axis=0)
     assert found.scores(rows).tolist() == pytest.approx(expected.tolist())
     assert len(found.forest.roots) == sum(booster.num_trees() for booster in boosters) > 1
 
 
+def test_parts_and_threads_do_not_change_a_model() -> None:
+    """Forests grow side by side: each has its own gradients."""
+    rows = evidence(4, 6000)
+    lessons = Lessons.of(rows, rows[:, 0] + rows[:, 1] > 4, np.full(200, 30), 1.0, 2)
+    parts = [lessons.places % 90 >= 30, lessons.places % 60 < 30]
+    alone = [found.forest for found in fit(lessons, 3, 1, parts=parts)]
+    (whole,) = fit(lessons, 3, 1)
+    assert len({len(forest.columns) for forest in alone}) == 3
+    for forests in (alone, [found.forest for found in fit(lessons, 3, 4, parts=parts)]):
+        for one, another in zip([whole.forest, *alone[1:]], forests, strict=True):
+            assert all(map(np.array_equal, one, another))
+
+
+def test_part_of_the_lessons_has_no_list_without_an_answer_or_choice() -> None:
+    rows = np.arange(9, dtype=np.float32)[:, None]
+    is_answer = np.array([1, 0, 0, 1, 0, 1, 0, 0, 1], np.bool_)
+    lessons = Lessons.of(rows, is_answer, np.array([3, 2, 4]), 1.0, 0)
+    kept = np.array([0, 1, 1, 1, 0, 1, 1, 0, 1], np.bool_)  # no answer, no choice, two answers and another
+    found = lessons.some(kept)
+    assert found.rows[:, 0].tolist() == found.places.tolist() == [5, 6, 8]
+    assert (found.labels.tolist(), found.sizes.tolist(), found.weights.tolist()) == ([1, 0, 1], [3], [1, 1, 1])
+
+
 def test_trees_that_compare_no_numbers_are_refused() -> None:
     class Categories:
-        def dump_model(self) -> dict[str, Any]:
-            leaf = {"leaf_value": 1.0}
-            tree = {"split_feature": 0, "threshold": "1||2", "decision_type": "==", "left_child": leaf}
-            return {"tree_info": [{"tree_structure": {**tree, "right_child": leaf}}]}
+        def model_to_string(self) -> str:
+            tree = "split_feature=0\nthreshold=0\ndecision_type=1\nleft_child=-1\nright_child=-2\nleaf_value=1 2\n"
+            return f"tree\nversion=v4\n\nTree=0\nnum_leaves=2\nnum_cat=1\n{tree}\nend of trees\n"
 
-    with pytest.raises(ValueError, match="expected trees that compare numbers, got '=='"):
+    with pytest.raises(ValueError, match="expected trees that compare numbers, got categories"):
         to_forest(Categories())
 
 

@@ -40,6 +40,24 @@ def test_columns_are_those_of_the_reference(drawn: SmallGraph, most: int, thread
         assert told[row].tolist() == pytest.approx(expected, abs=1e-4, rel=1e-4)
 
 
+@pytest.mark.kernel
+def test_little_is_cleared_one_by_one_and_much_at_once() -> None:
+    """A question in a small corner of the graph, one about all of it, in turns: each gets what it gets alone."""
+    hub, n_entities = 0, 120
+    corners = [(3, 1, 4), (6, 1, 4), (6, 0, 9), *((entity, 0, entity + 1) for entity in range(1, n_entities - 1, 3))]
+    graph = arrays_of((n_entities, 2, corners + [(entity, 1, hub) for entity in range(2, n_entities, 3)]))
+    entities, relations = np.array([1, 2, 3, hub, 3, 5], np.int32), np.array([0, 1, 0, 3, 0, 2], np.int32)
+    listed = np.arange(n_entities, dtype=np.int32)
+    offsets = np.arange(len(entities) + 1) * n_entities
+    together = Similarity(graph).columns(entities, relations, offsets, np.tile(listed, len(entities)))
+    for place in range(len(entities)):
+        own = slice(place, place + 1)
+        alone = Similarity(graph).columns(entities[own], relations[own], offsets[:2], listed)
+        np.testing.assert_array_equal(together[place * n_entities :][:n_entities], alone)
+    assert (together[:, 6].reshape(6, -1) > 0).sum(axis=1).tolist() == [0, 39, 1, 0, 1, 39]
+    assert together[2 * n_entities + 9, 5] > 0
+
+
 def test_who_shares_rare_facts_is_more_alike() -> None:
     facts = [(f"person{i}", "lives_in", "Rome") for i in range(8)]
     facts += [("person0", "plays", "theorbo"), ("person1", "plays", "theorbo")]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
+from anyburl.models.tuned.kernel import fill_best, sort_lists
 from anyburl.models.tuned.listing import Opinion
 from anyburl.models.tuned.observations import Lists, find_answers, reorder, rerank
 from anyburl.ranking.arrays import QueryArrays, empty_answers
@@ -105,6 +106,52 @@ def expected_place(
         return (1, by_model[entity]) if entity in by_model else (0, float(scores[entity]))
 
     return sum(key(rival) > key(target) for rival in rivals), sum(key(rival) == key(target) for rival in rivals)
+
+
+@pytest.mark.kernel
+@given(score_tables, entity_sets, st.integers(1, N_ENTITIES), st.sets(st.integers(0, N_QUERIES - 1)))
+def test_the_best_entities_that_are_not_listed_are_found(
+    scores: NDArray[np.float32], candidates: list[list[int]], n_best: int, chosen: set[int]
+) -> None:
+    lists, questions = lists_with(candidates), np.array(sorted(chosen), np.int64)
+    found = np.empty((len(questions), n_best), np.int32)
+    fill_best(scores[questions], questions, lists.offsets, lists.candidates, found)
+    for row, question in enumerate(questions.tolist()):
+        possible = [entity for entity in range(N_ENTITIES) if np.isfinite(scores[question, entity])]
+        best = sorted(possible, key=lambda entity: (-scores[question, entity], entity))[:n_best]
+        expected = [-1 if entity in candidates[question] else entity for entity in best]
+        assert found[row].tolist() == expected + [-1] * (n_best - len(best))
+
+
+def test_an_opinion_on_some_questions_leaves_the_others_alone() -> None:
+    scores = np.array([[0.0, 3.0, 1.0, -np.inf, 0, 0, 2.0]], np.float32)
+    lists, answers = listed([[0], [5], [2, 1]], 0)
+    chosen = np.array([False, True, False])
+    wide, longer = Opinion(scores, chosen).add_candidates(answers, lists)  # type: ignore[arg-type]
+    assert [longer.candidates[longer.questions == query].tolist() for query in range(N_QUERIES)] == [
+        [0],
+        [5, 1, 6, 2, 0, 4],
+        [2, 1],
+    ]
+    assert [wide.best[query, : wide.n_best[query]].tolist() for query in range(N_QUERIES)] == [
+        [0],
+        [5, 1, 6, 2, 0, 4],
+        [2, 1],
+    ]
+
+
+@pytest.mark.kernel
+@given(st.lists(st.lists(st.tuples(st.sampled_from([0.0, 1.0, 2.0]), st.integers(0, 9)), max_size=6), max_size=3))
+def test_lists_are_sorted_by_score_then_candidate(drawn: list[list[tuple[float, int]]]) -> None:
+    offsets = np.cumsum([0, *map(len, drawn)]).astype(np.int64)
+    flat = [pair for own in drawn for pair in own]
+    scores, candidates = np.array([score for score, _ in flat]), np.array([entity for _, entity in flat], np.int32)
+    order = np.empty(len(flat), np.int64)
+    sort_lists(offsets, scores, candidates, order)
+    assert sorted(order.tolist()) == list(range(len(flat)))
+    for first, own in zip(offsets[:-1].tolist(), drawn, strict=True):
+        found = [flat[row] for row in order[first : first + len(own)].tolist()]
+        assert found == sorted(own, key=lambda pair: (-pair[0], pair[1]))
 
 
 def test_the_order_of_candidates_is_the_models() -> None:

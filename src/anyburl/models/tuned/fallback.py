@@ -21,9 +21,11 @@ from anyburl.graph.kernel import GraphArrays, inverses
 from anyburl.models.tuned.kernel import (
     N_COLUMNS,
     FactWeights,
+    Nearness,
     SimilarityArrays,
     WalkArrays,
-    fill_lengths,
+    add_nearness,
+    fill_scales,
     fill_similarity,
     fill_walks,
 )
@@ -48,7 +50,11 @@ def share_questions(
     map_in_threads(fill_all, [share for share in (starts[turn::threads] for turn in range(threads)) if share], threads)
 
 
+LEAST_WALKS = 1e-5  # added to the share of walks, whose logarithm is taken
+FIT, CROWD, NEAR = 0.1, 0.6, 0.75  # weights of fit, degree (counts against) and nearness; that of popularity is 1
+SECOND_STEP = 0.1  # weight of walks of two steps: two answers to one question are not answers to each other
 STEPS = 3
+NEARNESS = Nearness(NEAR, SECOND_STEP, LEAST_WALKS)
 LEAST_SHARE = 1e-4  # of walks that an edge must get to be followed
 
 
@@ -69,6 +75,15 @@ class Walks:
 
         share_questions(len(entities), self.threads, self._space, fill)
         return out
+
+    def add_nearness(self, entities: Ids, scores: Floats) -> None:
+        """Add to the scores of all entities how near they are to that of each question, see `nearness`."""
+        queries = entities.astype(np.int32)
+
+        def fill(first: int, last: int, space: WalkArrays) -> None:
+            add_nearness(self.graph, queries, first, last, LEAST_SHARE, NEARNESS, space, scores)
+
+        share_questions(len(entities), self.threads, self._space, fill)
 
     def _space(self) -> WalkArrays:
         shape = (STEPS + 1, self.graph.n_entities)
@@ -93,9 +108,9 @@ class Similarity:
         sizes = np.diff(graph.segment_starts)
         weights = np.log((graph.n_entities + 1) / np.maximum(sizes, 1)) ** 2
         weights[sizes > MOST_SHARED] = 0
-        lengths = np.empty(graph.n_entities + 1)
-        fill_lengths(graph, weights, LEAST_LENGTH, lengths)
-        return FactWeights(weights, lengths)
+        scales = np.empty(graph.n_entities + 1, np.float32)
+        fill_scales(graph, weights, LEAST_LENGTH, scales)
+        return FactWeights(weights.astype(np.float32), scales, segments_of_domains(graph))
 
     def columns(self, entities: Ids, relations: Ids, offsets: NDArray[np.int64], candidates: Ids) -> Floats:
         """Return the features of each candidate of the questions (entity, directed relation, ?)."""
@@ -110,13 +125,19 @@ class Similarity:
 
     def _space(self) -> SimilarityArrays:
         n_segments = len(self.graph.segment_relations)
-        return SimilarityArrays(np.zeros(self.graph.n_entities + 1), np.zeros(n_segments), np.zeros(n_segments))
+        sizes = (self.graph.n_entities + 1, n_segments, n_segments)
+        return SimilarityArrays(*(np.zeros(size, np.float32) for size in sizes))
 
 
-LEAST_WALKS = 1e-5  # added to the share of walks, whose logarithm is taken
-FIT, CROWD, NEAR = 0.1, 0.6, 0.75  # weights of fit, degree (counts against) and nearness; that of popularity is 1
-SECOND_STEP = 0.1  # weight of walks of two steps: two answers to one question are not answers to each other
-WALKS_AT_A_TIME = 1 << 23  # numbers of walks held in memory
+def segments_of_domains(graph: GraphArrays) -> NDArray[np.int32]:
+    """Return the segment of each entity in the graph's `domains`, for the directed relation that it is there for."""
+    n_segments = int(graph.segment_offsets[graph.n_entities])  # those of the token self come last
+    starts = graph.segment_starts[:n_segments]
+    leads_on = np.flatnonzero(graph.targets[starts] != graph.n_entities)  # somewhere else than to the token self
+    order = np.argsort(graph.segment_relations[leads_on], kind="stable")
+    return leads_on[order].astype(np.int32)
+
+
 MOST_NUMBERS = 1 << 26  # of `RelationEnd`s held in memory
 N_FALLBACK_COLUMNS = 3 + STEPS + N_COLUMNS  # the score, fit, share, each step, similarity
 
@@ -144,18 +165,21 @@ class Fallback:
         return Similarity(self.graph, self.threads)
 
     @cached_property
+    def occurrences(self) -> Occurrences:
+        """The relations that entities have."""
+        return Occurrences(self.graph)
+
+    @cached_property
     def walks(self) -> Walks:
         """Computes how near entities are."""
         return Walks(self.graph, self.threads)
 
     def scores(self, entities: Ids, relations: Ids) -> Floats:
         """Return a score for each query (entity, directed relation, ?) and entity; higher is better."""
-        scores = np.stack([self.end(relation).score for relation in self._end_relations(relations)])
-        everything = np.arange(self.graph.n_entities, dtype=np.int32)
-        for rows in self._parts(len(entities)):
-            offsets = np.arange(len(rows) + 1) * len(everything)
-            shares = self.walks.shares(entities[rows], offsets, np.tile(everything, len(rows)))
-            scores[rows] += nearness(shares).reshape(len(rows), -1)
+        scores = np.empty((len(entities), self.graph.n_entities), np.float32)
+        for row, relation in enumerate(self._end_relations(relations)):
+            scores[row] = self.end(relation).score
+        self.walks.add_nearness(entities, scores)
         return scores
 
     def columns(self, entities: Ids, relations: Ids, questions: NDArray[np.int64], candidates: Ids) -> Floats:
@@ -163,10 +187,11 @@ class Fallback:
         offsets = np.searchsorted(questions, np.arange(len(entities) + 1)).astype(np.int64)
         shares = self.walks.shares(entities, offsets, candidates)
         figures = np.empty((len(candidates), 3), np.float32)
-        of_candidates = np.array(self._end_relations(relations))[questions]
-        for relation in np.unique(of_candidates).tolist():
-            rows, end = np.flatnonzero(of_candidates == relation), self.end(relation)
-            figures[rows] = np.column_stack([column[candidates[rows]] for column in (end.score, end.fit, end.shares)])
+        of_candidates = np.array(self._end_relations(relations), np.int32)[questions]
+        order = np.argsort(of_candidates, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(of_candidates[order])) + 1) if len(order) else ():
+            end, own = self.end(int(of_candidates[rows[0]])), candidates[rows]
+            figures[rows] = np.column_stack([column[own] for column in (end.score, end.fit, end.shares)])
         figures[:, 0] += nearness(shares)
         steps = np.log(shares + np.float32(LEAST_WALKS))
         return np.column_stack([figures, steps, self.similarity.columns(entities, relations, offsets, candidates)])
@@ -177,18 +202,13 @@ class Fallback:
         if end is None:
             if len(self._ends) * 3 * self.graph.n_entities > MOST_NUMBERS:
                 self._ends.clear()
-            end = self._ends[relation] = make_relation_end(self.graph, relation)
+            end = self._ends[relation] = make_relation_end(self.graph, relation, self.occurrences)
         return end
 
     def _end_relations(self, relations: Ids) -> list[int]:
         """Return the directed relations that answers have."""
         backward: list[int] = inverses(relations, self.graph.n_relations).tolist()
         return backward
-
-    def _parts(self, n_queries: int) -> list[NDArray[np.int64]]:
-        """Return the queries whose walks are held in memory at a time."""
-        size = max(1, WALKS_AT_A_TIME // (STEPS * max(1, self.graph.n_entities)))
-        return [np.arange(start, min(start + size, n_queries)) for start in range(0, n_queries, size)]
 
 
 def nearness(shares: Floats) -> Floats:
@@ -198,20 +218,41 @@ def nearness(shares: Floats) -> Floats:
     return np.asarray(np.float32(NEAR) * np.log(near + np.float32(LEAST_WALKS)), np.float32)
 
 
-def make_relation_end(graph: GraphArrays, relation: int) -> RelationEnd:
+@dataclass(frozen=True, eq=False)
+class Occurrences:
+    """The relations that entities have, once each, on one graph: what all ends of relations are counted from."""
+
+    graph: GraphArrays
+
+    @cached_property
+    def relations(self) -> NDArray[np.integer]:
+        """The directed relation of each segment; those of the token self come last and are left out."""
+        return self.graph.segment_relations[: int(self.graph.segment_offsets[self.graph.n_entities])]
+
+    @cached_property
+    def owners(self) -> NDArray[np.int64]:
+        """The entity of each segment."""
+        return np.repeat(
+            np.arange(self.graph.n_entities), np.diff(self.graph.segment_offsets[: self.graph.n_entities + 1])
+        )
+
+    @cached_property
+    def crowd(self) -> NDArray[np.float64]:
+        """The logarithm of 1 + the number of edges of each entity."""
+        return np.log1p(degrees(self.graph, np.arange(self.graph.n_entities, dtype=np.int32)))
+
+
+def make_relation_end(graph: GraphArrays, relation: int, occurrences: Occurrences | None = None) -> RelationEnd:
     """Count what the entities with a directed relation have in common."""
-    n_entities = graph.n_entities
-    n_segments = int(graph.segment_offsets[n_entities])  # those of the token self come last
-    owners = np.repeat(np.arange(n_entities), np.diff(graph.segment_offsets[: n_entities + 1]))
-    relations, sizes = graph.segment_relations[:n_segments], np.diff(graph.segment_starts[: n_segments + 1])
-    is_own = relations == relation
+    n_entities, own = graph.n_entities, Occurrences(graph) if occurrences is None else occurrences
+    owners, relations = own.owners, own.relations
+    segments = np.flatnonzero(relations == relation)
     counts = np.zeros(n_entities, np.float32)
-    counts[owners[is_own]] = sizes[is_own]
+    counts[owners[segments]] = graph.segment_starts[segments + 1] - graph.segment_starts[segments]
     present, base = relation_log_odds(relations, 2 * graph.n_relations, (counts > 0)[owners], n_entities)
     present[relation] = 0
     fit = np.bincount(owners, weights=present[relations], minlength=n_entities) + base
-    crowd = np.log1p(degrees(graph, np.arange(n_entities, dtype=np.int32)))
-    score = np.log1p(counts) + FIT * fit - CROWD * crowd
+    score = np.log1p(counts) + FIT * fit - CROWD * own.crowd
     score -= score.max(initial=-np.inf)
     return RelationEnd(fit.astype(np.float32), counts / max(1.0, float(counts.sum())), score.astype(np.float32))
 

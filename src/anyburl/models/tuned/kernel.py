@@ -21,6 +21,7 @@ LEAST_HESSIAN = 1e-6
 LEAST_DISTANCE = 0.01  # of scores
 
 Doubles = NDArray[np.float64]
+Floats = NDArray[np.float32]
 
 
 @kernel
@@ -219,34 +220,39 @@ def score_rows(
 
 
 N_COLUMNS = 7
+MUCH = 8  # more than this part of all numbers changed: faster to set all to zero than one by one
 
 
 class FactWeights(NamedTuple):
-    """The weights of facts, and the lengths of the vectors of entities."""
+    """The weights of facts, the lengths of the vectors of entities, and where the answers of relations are.
 
-    weights: Doubles  # segment -> the square of its weight; 0 if too many entities share it
-    lengths: Doubles  # entity -> the length of its vector, above 0
+    Four bytes a number: what a question touches at random then fits into the cache of a core.
+    """
+
+    weights: Floats  # segment -> the square of its weight; 0 if too many entities share it
+    scales: Floats  # entity -> 1 / the length of its vector; 1 for the token self
+    domain_segments: NDArray[np.int32]  # position in the graph's `domains` -> the segment of the entity there
 
 
 class SimilarityArrays(NamedTuple):
-    """Scratch of one worker; all zeros before and after a question."""
+    """Scratch of one worker; all zeros before and after a question. Facts have to be multiplied by their weights."""
 
-    similar: Doubles  # entity -> its similarity to that of the question
-    of_known: Doubles  # segment -> its share in the known answers
-    of_likely: Doubles  # segment -> its share in the answers of similar entities
+    similar: Floats  # entity -> its similarity to that of the question
+    of_known: Floats  # segment -> its share in the known answers
+    of_likely: Floats  # segment -> its share in the answers of similar entities
 
 
 @inlined
-def add_facts(graph: GraphArrays, facts: FactWeights, entity: int, factor: float, vector: Doubles) -> None:
-    """Add the vector of an entity, scaled to the length `factor`."""
+def add_facts(graph: GraphArrays, entity: int, factor: float, vector: Floats) -> int:
+    """Add `factor` to all facts of an entity; return how many it has."""
     first, last = entity_rows(graph, entity)
     for row in range(first, last):
-        fact = graph.partners[row]
-        vector[fact] += factor * facts.weights[fact] / facts.lengths[entity]
+        vector[graph.partners[row]] += np.float32(factor)
+    return last - first
 
 
 @inlined
-def clear_facts(graph: GraphArrays, entity: int, vector: Doubles) -> None:
+def clear_facts(graph: GraphArrays, entity: int, vector: Floats) -> None:
     """Set the facts of an entity to zero."""
     first, last = entity_rows(graph, entity)
     for row in range(first, last):
@@ -254,34 +260,48 @@ def clear_facts(graph: GraphArrays, entity: int, vector: Doubles) -> None:
 
 
 @inlined
-def shared(graph: GraphArrays, facts: FactWeights, entity: int, one: Doubles, another: Doubles) -> tuple[float, float]:
-    """Return the products of two vectors and that of an entity."""
-    of_one, of_another = 0.0, 0.0
+def shared(graph: GraphArrays, facts: FactWeights, entity: int, vector: Floats) -> float:
+    """Return the product of the vector of an entity and another one."""
+    total = 0.0
     first, last = entity_rows(graph, entity)
     for row in range(first, last):
         fact = graph.partners[row]
-        of_one += one[fact]
-        of_another += another[fact]
-    return of_one / facts.lengths[entity], of_another / facts.lengths[entity]
+        total += vector[fact] * facts.weights[fact]
+    return float(total * facts.scales[entity])
+
+
+@inlined
+def entities_of(graph: GraphArrays, segment: int) -> tuple[int, int]:
+    """Return the rows of the entities of a segment, without the token self: it has the largest id and comes last."""
+    first, last = int(graph.segment_starts[segment]), int(graph.segment_starts[segment + 1])
+    if graph.targets[last - 1] == graph.n_entities:
+        last -= 1
+    return first, last
 
 
 @part
-def find_similar(graph: GraphArrays, facts: FactWeights, entity: int, similar: Doubles) -> None:
-    """Write the similarity of all others to an entity; 0 for itself."""
+def find_similar(graph: GraphArrays, facts: FactWeights, entity: int, similar: Floats) -> int:
+    """Write the similarity of all others to an entity; 0 for itself. Return how many numbers were added."""
+    n_added = 0
     first, last = entity_rows(graph, entity)
     for row in range(first, last):
         fact = int(graph.partners[row])
-        weight = facts.weights[fact] / facts.lengths[entity]
+        weight = np.float32(facts.weights[fact] * facts.scales[entity])
         if weight > 0.0:
             for member in range(graph.segment_starts[fact], graph.segment_starts[fact + 1]):
                 other = graph.targets[member]
-                similar[other] += weight / facts.lengths[other]
+                similar[other] += weight * facts.scales[other]
+            n_added += int(graph.segment_starts[fact + 1] - graph.segment_starts[fact])
     similar[entity] = 0.0
+    return n_added
 
 
 @part
-def clear_similar(graph: GraphArrays, facts: FactWeights, entity: int, similar: Doubles) -> None:
-    """Set back to zero what `find_similar` wrote."""
+def clear_similar(graph: GraphArrays, facts: FactWeights, entity: int, n_added: int, similar: Floats) -> None:
+    """Set back to zero what `find_similar` wrote: everything, where much was added."""
+    if n_added > len(similar) // MUCH:
+        similar[:] = 0.0
+        return
     first, last = entity_rows(graph, entity)
     for row in range(first, last):
         fact = int(graph.partners[row])
@@ -291,43 +311,55 @@ def clear_similar(graph: GraphArrays, facts: FactWeights, entity: int, similar: 
 
 
 @part
-def add_known(graph: GraphArrays, facts: FactWeights, entity: int, relation: int, vector: Doubles) -> None:
-    """Add the facts of the known answers to a question, so that all of them together count one."""
+def add_known(graph: GraphArrays, facts: FactWeights, entity: int, relation: int, vector: Floats) -> int:
+    """Add the facts of the known answers to a question, so that all of them together count one; return how many
+    answers there are.
+    """
     first, last = steps(graph, entity, relation)
     for row in range(first, last):
-        add_facts(graph, facts, int(graph.targets[row]), 1.0 / (last - first), vector)
+        answer = int(graph.targets[row])
+        add_facts(graph, answer, facts.scales[answer] / (last - first), vector)
+    return last - first
 
 
 @part
 def add_likely(
-    graph: GraphArrays, facts: FactWeights, relation: int, most: int, similar: Doubles, vector: Doubles
-) -> None:
+    graph: GraphArrays, facts: FactWeights, relation: int, most: int, similar: Floats, vector: Floats
+) -> int:
     """Add the facts of all answers of a relation, by the similarity of the entities they answer to the question's.
 
-    Relations with more than `most` answers are left out.
+    Relations with more than `most` answers are left out. Return how many facts were added.
     """
-    back = inverse(graph, relation)
+    n_added, back = 0, inverse(graph, relation)
     if graph.domain_offsets[back + 1] - graph.domain_offsets[back] > most:
-        return
+        return n_added
     for i in range(graph.domain_offsets[back], graph.domain_offsets[back + 1]):
         answer, likely = int(graph.domains[i]), 0.0
-        first, last = steps(graph, answer, back)
+        first, last = entities_of(graph, int(facts.domain_segments[i]))
         for row in range(first, last):
             likely += similar[graph.targets[row]]
         if likely > 0.0:
-            add_facts(graph, facts, answer, likely, vector)
+            n_added += add_facts(graph, answer, likely * facts.scales[answer], vector)
+    return n_added
 
 
 @part
-def clear_answers(graph: GraphArrays, entity: int, relation: int, most: int, space: SimilarityArrays) -> None:
-    """Set back to zero what `add_known` and `add_likely` wrote."""
+def clear_known(graph: GraphArrays, entity: int, relation: int, vector: Floats) -> None:
+    """Set back to zero what `add_known` wrote."""
     first, last = steps(graph, entity, relation)
     for row in range(first, last):
-        clear_facts(graph, int(graph.targets[row]), space.of_known)
-    back = inverse(graph, relation)
-    if graph.domain_offsets[back + 1] - graph.domain_offsets[back] <= most:
+        clear_facts(graph, int(graph.targets[row]), vector)
+
+
+@part
+def clear_likely(graph: GraphArrays, relation: int, n_added: int, vector: Floats) -> None:
+    """Set back to zero what `add_likely` wrote: everything, where much was added."""
+    if n_added > len(vector) // MUCH:
+        vector[:] = 0.0
+    elif n_added:
+        back = inverse(graph, relation)
         for i in range(graph.domain_offsets[back], graph.domain_offsets[back + 1]):
-            clear_facts(graph, int(graph.domains[i]), space.of_likely)
+            clear_facts(graph, int(graph.domains[i]), vector)
 
 
 @part
@@ -336,8 +368,10 @@ def write_similarity(
     facts: FactWeights,
     candidate: int,
     relation: int,
+    n_known: int,
+    n_likely: int,
     space: SimilarityArrays,
-    row: NDArray[np.float32],
+    row: Floats,
 ) -> None:
     """Write the features of a candidate: similarities of the entities it answers already to the question's entity (sum,
     highest, three highest, sum over the root of their number), those of the candidate to known and to likely answers,
@@ -356,7 +390,8 @@ def write_similarity(
             third = similar
     row[0], row[1], row[2] = total, best, best + second + third
     row[3] = total / np.sqrt(max(1, last - first))
-    row[4], row[5] = shared(graph, facts, candidate, space.of_known, space.of_likely)
+    row[4] = shared(graph, facts, candidate, space.of_known) if n_known else 0.0
+    row[5] = shared(graph, facts, candidate, space.of_likely) if n_likely else 0.0
     row[6] = space.similar[candidate]
 
 
@@ -372,39 +407,41 @@ def fill_similarity(
     last: int,
     most: int,
     space: SimilarityArrays,
-    out: NDArray[np.float32],
+    out: Floats,
 ) -> None:
     """Write the columns of all candidates of the questions from `first` to before `last`.
 
     Similar entities are found once for questions about the same entity that follow each other.
     """
-    similar_to = -1
+    similar_to, n_similar = -1, 0
     for question in range(first, last):
         entity, relation = int(np.int64(entities[question])), int(np.int64(relations[question]))
         if entity != similar_to:
             if similar_to >= 0:
-                clear_similar(graph, facts, similar_to, space.similar)
-            find_similar(graph, facts, entity, space.similar)
+                clear_similar(graph, facts, similar_to, n_similar, space.similar)
+            n_similar = find_similar(graph, facts, entity, space.similar)
             similar_to = entity
-        add_known(graph, facts, entity, relation, space.of_known)
-        add_likely(graph, facts, relation, most, space.similar, space.of_likely)
+        n_known = add_known(graph, facts, entity, relation, space.of_known)
+        n_likely = add_likely(graph, facts, relation, most, space.similar, space.of_likely)
         for i in range(candidate_offsets[question], candidate_offsets[question + 1]):
-            write_similarity(graph, facts, int(np.int64(candidates[i])), relation, space, out[i])
-        clear_answers(graph, entity, relation, most, space)
+            candidate = int(np.int64(candidates[i]))
+            write_similarity(graph, facts, candidate, relation, n_known, n_likely, space, out[i])
+        clear_known(graph, entity, relation, space.of_known)
+        clear_likely(graph, relation, n_likely, space.of_likely)
     if similar_to >= 0:
-        clear_similar(graph, facts, similar_to, space.similar)
+        clear_similar(graph, facts, similar_to, n_similar, space.similar)
 
 
 @kernel
-def fill_lengths(graph: GraphArrays, weights: Doubles, least: float, lengths: Doubles) -> None:
-    """Write the length of the vector of each entity, at least `least`."""
+def fill_scales(graph: GraphArrays, weights: Doubles, least: float, scales: Floats) -> None:
+    """Write 1 / the length of the vector of each entity; lengths are at least `least`."""
     for entity in range(graph.n_entities):
         total = 0.0
         first, last = entity_rows(graph, entity)
         for row in range(first, last):
             total += weights[graph.partners[row]]
-        lengths[entity] = max(least, np.sqrt(total))
-    lengths[graph.n_entities] = 1.0  # the token self
+        scales[entity] = 1.0 / max(least, np.sqrt(total))
+    scales[graph.n_entities] = 1.0  # the token self
 
 
 class WalkArrays(NamedTuple):
@@ -502,3 +539,96 @@ def fill_walks(
             for step in range(out.shape[1]):
                 out[i, step] = 0.0 if candidate == entity else space.shares[step + 1, candidate]
     clear_walk(space)
+
+
+class Nearness(NamedTuple):
+    """How walks count: the weight of their logarithm, that of two steps, and what is added to the share of walks."""
+
+    weight: float
+    second_step: float
+    least: float
+
+
+@kernel
+def add_nearness(
+    graph: GraphArrays,
+    entities: NDArray[np.int32],
+    first: int,
+    last: int,
+    least_share: float,
+    nearness: Nearness,
+    space: WalkArrays,
+    scores: Floats,
+) -> None:
+    """Add to the scores of all entities how near they are, for questions `first` to before `last`.
+
+    The logarithm is taken for those that a walk reaches.
+    """
+    shares, of_none = space.shares, nearness.weight * np.log(nearness.least)
+    for question in range(first, last):
+        entity = int(np.int64(entities[question]))
+        walk_entity(graph, entity, least_share, space)
+        for candidate in range(graph.n_entities):
+            scores[question, candidate] += np.float32(of_none)
+        for step in range(1, len(space.n_reached)):
+            for i in range(space.n_reached[step]):
+                candidate = int(space.reached[step, i])
+                is_new = candidate != entity
+                for before in range(1, step):
+                    is_new = is_new and shares[before, candidate] == 0.0
+                if is_new:
+                    near = shares[1, candidate] + nearness.second_step * shares[2, candidate] + shares[3, candidate]
+                    scores[question, candidate] += np.float32(nearness.weight * np.log(near + nearness.least) - of_none)
+        clear_walk(space)
+
+
+@kernel
+def fill_best(
+    scores: Floats,
+    questions: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    candidates: NDArray[np.int32],
+    out: NDArray[np.int32],
+) -> None:
+    """Write the entities with the highest scores of each row, the highest first; of equal scores, the first entity.
+
+    Those with a score of -inf and the `candidates` that the row's question has already become -1.
+    """
+    for row in range(len(scores)):
+        n, least = 0, np.float32(-np.inf)
+        for entity in range(scores.shape[1]):
+            score = scores[row, entity]
+            if score > least:
+                i = min(n, out.shape[1] - 1)
+                while i > 0 and scores[row, out[row, i - 1]] < score:
+                    out[row, i] = out[row, i - 1]
+                    i -= 1
+                out[row, i] = entity
+                n = min(n + 1, out.shape[1])
+                if n == out.shape[1]:
+                    least = scores[row, out[row, n - 1]]
+        out[row, n:] = -1
+        question = questions[row]
+        for i in range(n):
+            for place in range(offsets[question], offsets[question + 1]):
+                if candidates[place] == out[row, i]:
+                    out[row, i] = -1
+                    break
+
+
+@kernel
+def sort_lists(
+    offsets: NDArray[np.int64], scores: Doubles, candidates: NDArray[np.int32], order: NDArray[np.int64]
+) -> None:
+    """Write the rows of each list by their scores, the highest first; of equal scores, the lowest candidate."""
+    for i in range(len(offsets) - 1):
+        first = int(offsets[i])
+        for row in range(first, int(offsets[i + 1])):
+            place = row
+            while place > first and (
+                scores[order[place - 1]] < scores[row]
+                or (scores[order[place - 1]] == scores[row] and candidates[order[place - 1]] > candidates[row])
+            ):
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = row

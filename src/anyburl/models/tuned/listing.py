@@ -24,6 +24,7 @@ from anyburl.data.table import Ids, TripleTable, find_keys
 from anyburl.graph.build import neighbours
 from anyburl.graph.stored import graph_of
 from anyburl.models.tuned.fallback import Fallback
+from anyburl.models.tuned.kernel import fill_best
 from anyburl.models.tuned.observations import TOP_K, Floats, Lists, find_answers, lists_of, rows_of
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.queries import Ranks, joins_unconnected, make_queries, take_queries, target_ranks
@@ -57,19 +58,19 @@ class OtherModel(Scorer, Protocol):
 class Opinion:
     """A model's scores of all entities for the `chosen` queries; -inf for those that must not be ranked."""
 
-    scores: Floats
+    scores: Floats  # a row for each of the chosen
     chosen: NDArray[np.bool_]
 
     @classmethod
     def of(cls, model: Scorer, ready: ReadyRules, queries: QueryArrays, chosen: NDArray[np.bool_]) -> Opinion:
         """Score entities by the model; known answers and, where they are blocked, neighbours are not ranked."""
-        scores = np.full((len(chosen), ready.graph.n_entities), -np.inf, np.float32)
+        scores = np.empty((np.count_nonzero(chosen), ready.graph.n_entities), np.float32)
         if chosen.any():
-            scores[chosen] = model.scores(queries.entities[chosen], queries.relations[chosen])
-        questions = np.repeat(np.arange(len(scores)), np.diff(queries.excluded_offsets))
-        scores[questions, queries.excluded] = -np.inf
+            scores[:] = model.scores(queries.entities[chosen], queries.relations[chosen])
+        rows = np.repeat(np.where(chosen, np.cumsum(chosen) - 1, -1), np.diff(queries.excluded_offsets))
+        scores[rows[rows >= 0], queries.excluded[rows >= 0]] = -np.inf
         if ready.block_connected:
-            for row, entity in enumerate(queries.entities.tolist()):
+            for row, entity in enumerate(queries.entities[chosen].tolist()):
                 scores[row, neighbours(ready.facts, entity)] = -np.inf
         return cls(scores, chosen)
 
@@ -78,7 +79,10 @@ class Opinion:
         return np.asarray(np.sort(self.scores, axis=1), np.float32)
 
     def columns(self, lists: Lists) -> Floats:
-        """Return the log-probability of each listed candidate, its rank and its distance from the best."""
+        """Return the log-probability of each listed candidate, its rank and its distance from the best.
+
+        All queries have to be chosen.
+        """
         best = self._ordered[:, -1:]
         with np.errstate(invalid="ignore", divide="ignore"):
             totals = np.log(np.exp(self.scores - best).sum(axis=1)) + best[:, 0]
@@ -95,21 +99,17 @@ class Opinion:
     def add_candidates(self, answers: AnswerArrays, lists: Lists) -> tuple[AnswerArrays, Lists]:
         """Return answers and lists with the best entities of the model after those that rules predict."""
         chosen = np.flatnonzero(self.chosen)
-        scores, n_more = self.scores[chosen], min(MORE_CANDIDATES, self.scores.shape[1])
-        is_listed = np.zeros(self.scores.shape, np.bool_)
-        is_listed[lists.questions, lists.candidates] = True
-        rows = np.arange(len(chosen))[:, None]
-        best = np.argpartition(-scores, n_more - 1, axis=1)[:, :n_more].astype(np.int32)
-        best = best[rows, np.argsort(-scores[rows, best], axis=1, kind="stable")]
-        is_new = ~is_listed[chosen[:, None], best] & np.isfinite(scores[rows, best])
-        questions, candidates = chosen[np.nonzero(is_new)[0]], best[is_new]
-        order = np.argsort(np.concatenate([lists.questions, questions]), kind="stable")
-        blank = np.zeros((len(candidates), lists.evidence.shape[1]), np.float32)
-        longer = Lists(
-            sizes=lists.sizes + np.bincount(questions, minlength=len(lists.sizes)),
-            candidates=np.concatenate([lists.candidates, candidates])[order],
-            evidence=np.concatenate([lists.evidence, blank])[order],
-        )
+        best = np.empty((len(chosen), min(MORE_CANDIDATES, self.scores.shape[1])), np.int32)
+        fill_best(self.scores, chosen, lists.offsets, lists.candidates, best)
+        added = np.zeros(len(lists.sizes), np.int64)
+        added[chosen] = (best >= 0).sum(axis=1)
+        sizes = lists.sizes + added
+        is_new = np.arange(sizes.sum()) >= np.repeat(np.cumsum(sizes) - added, sizes)
+        candidates = np.empty(len(is_new), np.int32)
+        candidates[is_new], candidates[~is_new] = best[best >= 0], lists.candidates
+        evidence = np.zeros((len(is_new), lists.evidence.shape[1]), np.float32)
+        evidence[~is_new] = lists.evidence
+        longer = Lists(sizes, candidates, evidence)
         return _make_room(answers, lists.sizes, longer), longer
 
     def rank_the_rest(
@@ -123,14 +123,15 @@ class Opinion:
         is_listed = np.zeros(len(queries.targets), np.bool_)
         is_listed[target_rows[target_rows >= 0]] = True
         questions = np.repeat(np.arange(len(lists.sizes)), np.diff(queries.target_offsets))
-        ends = np.cumsum(lists.sizes)
+        scores_of = np.cumsum(self.chosen) - 1
         for target in np.flatnonzero(~is_listed & self.chosen[questions]):
             row = questions[target]
-            is_rival = np.ones(self.scores.shape[1], np.bool_)
-            is_rival[lists.candidates[ends[row] - lists.sizes[row] : ends[row]]] = False
+            scores = self.scores[scores_of[row]]
+            is_rival = np.ones(len(scores), np.bool_)
+            is_rival[lists.candidates[lists.offsets[row] : lists.offsets[row + 1]]] = False
             is_rival[queries.targets[queries.target_offsets[row] : queries.target_offsets[row + 1]]] = False
             is_rival[queries.excluded[queries.excluded_offsets[row] : queries.excluded_offsets[row + 1]]] = False
-            rivals, own = self.scores[row, is_rival], self.scores[row, queries.targets[target]]
+            rivals, own = scores[is_rival], scores[queries.targets[target]]
             answers.better[target] = rivals_listed[row] + (rivals > own).sum()
             answers.equal[target] = (rivals == own).sum()
         answers.fired[self.chosen[questions]] = True
@@ -140,12 +141,16 @@ def _make_room(answers: AnswerArrays, old_sizes: NDArray[np.int64], lists: Lists
     """Return answers that begin with the lists, without their evidence; candidates after the old lists follow."""
     added = lists.sizes - old_sizes
     n_queries, width = answers.best.shape
-    questions, columns = np.nonzero(np.arange(width)[None, :] < answers.n_best[:, None])
+    longer = np.flatnonzero(added)
+    rows, columns = np.nonzero(np.arange(width)[None, :] < answers.n_best[longer, None])
+    questions = longer[rows]
     moved = columns + np.where(columns >= old_sizes[questions], added[questions], 0)
     changed = {"n_best": answers.n_best + added}
     for name, empty in (("best", -1), ("best_keys", 0), ("best_rules", -1), ("best_counts", 0)):
         narrow = getattr(answers, name)
         wide = np.full((n_queries, width + int(added.max(initial=0))), empty, narrow.dtype)
+        wide[:, :width] = narrow
+        wide[longer] = empty
         wide[questions, moved] = narrow[questions, columns]
         changed[name] = wide
     changed["best"][lists.questions, lists.positions] = lists.candidates

@@ -43,6 +43,7 @@ class Lessons:
     labels: NDArray[np.float32]
     weights: NDArray[np.float64]
     sizes: NDArray[np.int64]
+    places: NDArray[np.int64]  # of the rows among those that they were taken from
 
     @classmethod
     def of(
@@ -67,21 +68,33 @@ class Lessons:
             is_answer[kept].astype(np.float32),
             np.where(certain[kept], 1.0, 1 / share),
             np.bincount(questions[kept], minlength=len(sizes))[useful],
+            np.flatnonzero(kept),
         )
 
+    def some(self, kept: NDArray[np.bool_]) -> Lessons:
+        """Return the lessons of some rows, without lists that then have no answer or one candidate."""
+        lists = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        sizes = np.bincount(lists[kept], minlength=len(self.sizes))
+        useful = (np.bincount(lists[kept], weights=self.labels[kept], minlength=len(sizes)) > 0) & (sizes > 1)
+        places = np.flatnonzero(kept & useful[lists])
+        return Lessons(self.rows[places], self.labels[places], self.weights[places], sizes[useful], places)
+
     def objectives(self) -> list[Objective]:
-        """Return the objectives of the two forests: the choice of an answer, and the order of pairs."""
+        """Return the objectives of the two forests: the choice of an answer, and the order of pairs.
+
+        Each has its own numbers, so that both forests may grow at once.
+        """
         offsets = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
-        gains, gradients, hessians = np.empty((3, len(self.labels)))
+        of_choice, of_order, gains = *np.empty((2, 2, len(self.labels))), np.empty(len(self.labels))
         ordered = np.arange(len(self.labels))
 
         def choose(scores: NDArray[np.float64], _: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            fill_choice(scores, self.labels, self.weights, offsets, gradients, hessians)
-            return gradients, hessians
+            fill_choice(scores, self.labels, self.weights, offsets, *of_choice)
+            return of_choice[0], of_choice[1]
 
         def order(scores: NDArray[np.float64], _: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            fill_pairs(scores, self.labels, self.weights, offsets, ordered, gains, gradients, hessians)
-            return gradients, hessians
+            fill_pairs(scores, self.labels, self.weights, offsets, ordered, gains, *of_order)
+            return of_order[0], of_order[1]
 
         return [choose, order]
 
@@ -101,6 +114,7 @@ PARAMETERS: dict[str, Any] = {
 ROUNDS = 150
 SMALL: dict[str, Any] = {"num_leaves": 7, "min_data_in_leaf": 50}  # where there is little to learn from
 FEW_ROUNDS = 60
+CATEGORIES = 1  # the bit of LightGBM's `decision_type`
 OPENMP = "where OpenMP is missing, install libgomp1 (Debian, Ubuntu), libgomp (Fedora) or, by Homebrew, libomp"
 ROWS_OF_A_THREAD = 1_000_000  # with fewer, LightGBM's threads wait for each other longer than they work
 ROWS_AT_A_TIME = 10_000
@@ -152,36 +166,38 @@ def require_lightgbm() -> Any:
 
 
 def fit(
-    rows: NDArray[np.float32],
-    is_answer: NDArray[np.bool_],
-    sizes: NDArray[np.int64],
-    seed: int,
-    threads: int,
-    *,
-    share: float = 1.0,
-    small: bool = False,
-) -> TunedModel:
-    """Train on lists of candidates (`sizes`), each an answer or not.
+    lessons: Lessons, seed: int, threads: int, *, parts: Sequence[NDArray[np.bool_]] = (), small: bool = False
+) -> list[TunedModel]:
+    """Train a model on all lessons, and one on those of each part of the rows.
 
-    The model is the mean of two forests: one is fitted to the choice of an answer from its list, one to the order of
+    A model is the mean of two forests: one is fitted to the choice of an answer from its list, one to the order of
     pairs. They err in different ways, so that both together are better than either. A `small` model has fewer and
-    smaller trees; a `share` of the candidates far down in their lists is learned from.
+    smaller trees.
+
+    Values are put into bins once. Then as many forests grow at a time as there are threads, the largest first, each by
+    one thread if its rows are few: more would wait for each other longer than they work.
     """
     lightgbm = require_lightgbm()
-    lessons = Lessons.of(rows, is_answer, sizes, share, seed)
-    data = lightgbm.Dataset(lessons.rows, lessons.labels)
-    useful_threads = min(threads, 1 + len(lessons.rows) // ROWS_OF_A_THREAD)
-    parameters = {**PARAMETERS, **(SMALL if small else {}), "seed": seed, "num_threads": useful_threads}
+    parameters = {**PARAMETERS, **(SMALL if small else {}), "seed": seed}
     rounds = FEW_ROUNDS if small else ROUNDS
-    forests = [
-        to_forest(lightgbm.train({**parameters, "objective": objective}, data, num_boost_round=rounds))
-        for objective in lessons.objectives()
-    ]
-    return TunedModel(join_forests(forests), threads)
+    binned = lightgbm.Dataset(lessons.rows, lessons.labels, params={**parameters, "num_threads": threads}).construct()
+    own = [lessons, *map(lessons.some, parts)]
+    data = [binned, *(binned.subset(some.places).construct() for some in own[1:])]
+    objectives = [some.objectives() for some in own]
+    tasks = [(number, objective) for number, both in enumerate(objectives) for objective in both]
+
+    def grow(task: tuple[int, Objective]) -> ForestArrays:
+        number, objective = task
+        useful_threads = min(max(1, threads // len(tasks)), 1 + len(own[number].rows) // ROWS_OF_A_THREAD)
+        settings = {**parameters, "num_threads": useful_threads, "objective": objective}
+        return to_forest(lightgbm.train(settings, data[number], num_boost_round=rounds))
+
+    forests = iter(map_in_threads(grow, tasks, threads))
+    return [TunedModel(join_forests([next(forests) for _ in both]), threads) for both in objectives]
 
 
-def join_forests(forests: Sequence[ForestArrays]) -> ForestArrays:
-    """Return one forest whose scores are the mean of those of all."""
+def join_forests(forests: Sequence[ForestArrays], *, mean: bool = True) -> ForestArrays:
+    """Return one forest whose scores are the mean of those of all, or their sum."""
     nodes, leaves = 0, 0
     parts: list[ForestArrays] = []
     for forest in forests:
@@ -189,39 +205,35 @@ def join_forests(forests: Sequence[ForestArrays]) -> ForestArrays:
             np.where(links >= 0, links + nodes, links - leaves).astype(np.int32)
             for links in (forest.roots, forest.children)
         )
-        parts.append(forest._replace(roots=roots, children=children, leaves=forest.leaves / len(forests)))
+        values = forest.leaves / len(forests) if mean else forest.leaves
+        parts.append(forest._replace(roots=roots, children=children, leaves=values))
         nodes, leaves = nodes + len(forest.columns), leaves + len(forest.leaves)
     return ForestArrays(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def to_forest(booster: Any) -> ForestArrays:
-    """Return the trees of a LightGBM model over rows without missing values and categories."""
-    roots: list[int] = []
-    nodes: list[list[Any]] = []
-    leaves: list[float] = []
+    """Return the trees of a LightGBM model over rows without missing values and categories.
 
-    def add(tree: dict[str, Any]) -> int:
-        if "split_feature" not in tree:
-            leaves.append(float(tree["leaf_value"]))
-            return -len(leaves)
-        if tree["decision_type"] != "<=":
-            raise ValueError(f"expected trees that compare numbers, got {tree['decision_type']!r}")
-        node = len(nodes)
-        nodes.append([int(tree["split_feature"]), float(tree["threshold"]), 0, 0])
-        nodes[node][2] = add(tree["left_child"])
-        nodes[node][3] = add(tree["right_child"])
-        return node
-
-    for tree in booster.dump_model()["tree_info"]:
-        roots.append(add(tree["tree_structure"]))
-    columns, thresholds, *children = zip(*nodes, strict=True) if nodes else ((), (), (), ())
-    return ForestArrays(
-        np.array(roots, np.int32),
-        np.array(columns, np.int32),
-        np.array(thresholds, np.float64),
-        np.column_stack(children).astype(np.int32).ravel(),
-        np.array(leaves, np.float64),
-    )
+    They are read from its text, a fifth of the time of its JSON.
+    """
+    forests: list[ForestArrays] = []
+    for text in booster.model_to_string().split("\nTree=")[1:]:
+        lines = (line.partition("=") for line in text.splitlines())
+        told = {name: values.split() for name, equals, values in lines if equals}
+        if any(int(kind) & CATEGORIES for kind in told.get("decision_type", ())):
+            raise ValueError("expected trees that compare numbers, got categories")
+        children = np.array([told.get("left_child", ()), told.get("right_child", ())], np.int32)
+        columns = np.array(told.get("split_feature", ()), np.int32)
+        forests.append(
+            ForestArrays(
+                np.array([0 if len(columns) else -1], np.int32),
+                columns,
+                np.array(told.get("threshold", ()), np.float64),
+                children.T.ravel(),
+                np.array(told["leaf_value"], np.float64),
+            )
+        )
+    return join_forests(forests, mean=False)
 
 
 def to_comparisons(forest: ForestArrays) -> ComparisonArrays:

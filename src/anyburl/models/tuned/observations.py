@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from anyburl.data.table import find_keys
 from anyburl.graph.build import answer_counts, degrees, relation_counts
 from anyburl.graph.kernel import inverses
+from anyburl.models.tuned.kernel import sort_lists
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.index import to_confidences, to_scores
 from anyburl.ranking.kernel_order import N_BEST, PER_GROUP, UNIT
@@ -56,16 +58,20 @@ class Lists:
     candidates: NDArray[np.int32]
     evidence: Floats
 
-    @property
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """The first candidate of each query, and how many there are."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    @cached_property
     def questions(self) -> NDArray[np.int64]:
         """The query of each candidate."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
-    @property
+    @cached_property
     def positions(self) -> NDArray[np.int64]:
         """The position of each candidate in its list."""
-        starts = np.cumsum(self.sizes) - self.sizes
-        return np.arange(len(self.candidates)) - np.repeat(starts, self.sizes)
+        return np.arange(len(self.candidates)) - np.repeat(self.offsets[:-1], self.sizes)
 
 
 def lists_of(answers: AnswerArrays, longest: int) -> Lists:
@@ -106,7 +112,14 @@ def rows_of(
         np.log1p(edges) - np.log1p(askers_of),
         np.log1p(answers.n_candidates)[questions],
     ]
-    return np.column_stack([evidence, *context, *([] if more is None else [more])]).astype(np.float32)
+    n_columns = evidence.shape[1]
+    rows = np.empty((len(evidence), n_columns + len(context) + (0 if more is None else more.shape[1])), np.float32)
+    rows[:, :n_columns] = evidence
+    for column, values in enumerate(context, n_columns):
+        rows[:, column] = values
+    if more is not None:
+        rows[:, n_columns + len(context) :] = more
+    return rows
 
 
 def find_answers(lists: Lists, queries: QueryArrays) -> NDArray[np.int64]:
@@ -157,8 +170,8 @@ def reorder(lists: Lists, scores: NDArray[np.float64], answers: AnswerArrays) ->
     Keys stand for the logistic of the model's score: an order from 0 to 1, not a probability. What comes after the
     lists stays below them.
     """
-    questions, positions = lists.questions, lists.positions
-    order = np.lexsort((lists.candidates, -scores, questions))
+    questions, positions, order = lists.questions, lists.positions, np.empty(len(scores), np.int64)
+    sort_lists(lists.offsets, scores, lists.candidates, order)
     confidences = logistic(scores[order])
     for column in (answers.best, answers.best_rules, answers.best_counts):
         column[questions, positions] = column[questions, positions][order]

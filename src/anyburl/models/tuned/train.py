@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.base.machine import map_in_threads
 from anyburl.base.writing import KeptKey, StoredValues, damaged, load_kept, save_kept
 from anyburl.data.dataset import Dataset
 from anyburl.models.tuned.kernel import MOST_LEAVES, ForestArrays
@@ -30,13 +29,14 @@ from anyburl.models.tuned.model import (
     PARAMETERS,
     ROUNDS,
     SMALL,
+    Lessons,
     TunedModel,
     fit,
     require_lightgbm,
     share_of_others,
 )
-from anyburl.models.tuned.observations import Floats, folds_of_other_questions, question_folds, reorder, rerank
-from anyburl.ranking.arrays import QueryArrays
+from anyburl.models.tuned.observations import folds_of_other_questions, question_folds, reorder, rerank
+from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import Ranks, take_queries, target_ranks
 from anyburl.ranking.ranker import Ranker
@@ -94,11 +94,11 @@ def tune(
     first = held_out[0]
     drawn = np.random.default_rng(seed).permutation(len(first.queries.entities))
     few = take_queries(first.queries, np.sort(drawn[:FEW_QUESTIONS]))
-    least = _least_binary(first.ranker, few)
-    mrr = {
-        name: _mrr(first.ranker.with_aggregation(name, least_binary=least if name in LISTERS else 0.0), few)
-        for name in FIXED
-    }
+    least, by_first = _least_binary(first.ranker, few)
+    mrr = {LISTERS[0]: _mean([target_ranks(few, by_first, first.ranker.graph.n_entities)])}
+    for name in FIXED:
+        if name not in mrr:
+            mrr[name] = _mrr(first.ranker.with_aggregation(name, least_binary=least if name in LISTERS else 0.0), few)
     best, lister = (max(names, key=lambda name: mrr[name]) for names in (FIXED, LISTERS))
     tuning = _train(held_out, lister, least, seed, other)
     for name in FIXED if tuning.model is None else (best,):
@@ -119,12 +119,14 @@ def _mean(parts: Sequence[Ranks]) -> float:
     return float(np.concatenate([1 / ranks.realistic for ranks in parts]).mean())
 
 
-def _least_binary(ranker: Ranker, queries: QueryArrays) -> float:
-    """Return the confidence below which B rules do not fire: 0, unless they make much work for little."""
+def _least_binary(ranker: Ranker, queries: QueryArrays) -> tuple[float, AnswerArrays]:
+    """Return the confidence below which B rules do not fire: 0, unless they make much work for little; and the answers
+    of the first of `LISTERS` with it.
+    """
     every, strong = (ranker.with_aggregation(LISTERS[0], least_binary=least).answer(queries) for least in (0.0, WEAK))
     is_much = strong.n_firings.sum() <= (1 - MUCH) * every.n_firings.sum()
     loses_few = strong.fired.sum() >= (1 - FEW_LOST) * every.fired.sum()
-    return WEAK if is_much and loses_few else 0.0
+    return (WEAK, strong) if is_much and loses_few else (0.0, every)
 
 
 def _train(
@@ -152,9 +154,10 @@ def _train(
     scores = np.zeros(len(rows))
     small = len(held_out[0].queries.entities) < ENOUGH_QUESTIONS
     own_folds = np.repeat(folds, sizes)
-    unseen = ((own_folds != fold) & ~(is_answer & (other_folds == fold)) for fold in range(N_FOLDS))
-    trained_on = [np.ones(len(rows), np.bool_), *unseen]
-    last, *of_folds = _fit_all(rows, is_answer, sizes, trained_on, seed, threads, small=small)
+    lessons = Lessons.of(rows, is_answer, sizes, share_of_others(len(sizes)), seed)
+    in_folds, of_others = own_folds[lessons.places], other_folds[lessons.places]
+    unseen = [(in_folds != fold) & ~((lessons.labels > 0) & (of_others == fold)) for fold in range(N_FOLDS)]
+    last, *of_folds = fit(lessons, seed, threads, parts=unseen, small=small)
     for fold, model in enumerate(of_folds):
         in_fold = own_folds == fold
         scores[in_fold] = model.scores(rows[in_fold])
@@ -170,29 +173,6 @@ def _train(
         by_fold=tuple(of_folds),
         least_binary=least_binary,
     )
-
-
-def _fit_all(
-    rows: Floats,
-    is_answer: NDArray[np.bool_],
-    sizes: NDArray[np.int64],
-    parts: Sequence[NDArray[np.bool_]],
-    seed: int,
-    threads: int,
-    *,
-    small: bool,
-) -> list[TunedModel]:
-    """Train one model on each part of the rows of candidates, as many at a time as there are threads."""
-    questions = np.repeat(np.arange(len(sizes)), sizes)
-
-    def train(kept: NDArray[np.bool_]) -> TunedModel:
-        own_sizes = np.bincount(questions[kept], minlength=len(sizes))
-        lists = rows[kept], is_answer[kept], own_sizes[own_sizes > 0]
-        own_threads = max(1, threads // len(parts))
-        model = fit(*lists, seed, own_threads, share=share_of_others(len(sizes)), small=small)
-        return replace(model, threads=threads)
-
-    return map_in_threads(train, parts, threads)
 
 
 _FOREST = (np.int32, np.int32, np.float64, np.int32, np.float64)
