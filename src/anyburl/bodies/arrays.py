@@ -155,7 +155,6 @@ class LevelArrays(NamedTuple):
 
     nodes: NDArray[np.int32]  # (levels, room)
     stamps: NDArray[np.int64]  # (levels, entities)
-    closed: NDArray[np.int64]  # (levels, entities): stamp: entity is a node that needs no further way
     slots: NDArray[np.int32]  # (levels, entities)
     n_witnesses: NDArray[np.int32]  # (levels, room)
     full: NDArray[np.bool_]  # (levels, room): whatever comes later avoids one of the witnesses
@@ -319,7 +318,7 @@ def assign_memory(scratch: Scratch) -> None:
     """Have the system give the memory that short unary bodies write to at random: of a large graph, that takes a second
     or more, which the first time span would lose.
     """
-    ends = (column[-1] for column in (scratch.levels.stamps, scratch.levels.slots, scratch.levels.closed))
+    ends = (column[-1] for column in (scratch.levels.stamps, scratch.levels.slots))
     for array in (scratch.segment_counts, scratch.members, *ends):
         array.fill(0)
 
@@ -355,7 +354,6 @@ def empty_levels(entities: int, longest: int, sides: int = 2) -> LevelArrays:
     return LevelArrays(
         nodes=np.zeros((sides, entities), np.int32),
         stamps=np.zeros((sides, entities), np.int64),
-        closed=np.zeros((sides, entities), np.int64),
         slots=np.zeros((sides, entities), np.int32),
         n_witnesses=np.zeros((sides, entities), np.int32),
         full=np.zeros((sides, entities), np.bool_),
