@@ -210,6 +210,9 @@ class Scratch(NamedTuple):
     touched: Ints  # the unary heads with a count, of the type that numbers segments
     touched_constants: NDArray[np.int32]  # their constants
     body: NDArray[np.int32]  # the body being walked
+    rows: NDArray[np.int32]  # (2, entities, 2): rows of an entity's edges along its second and its third relation,
+    rows_of: NDArray[np.int32]  # which these two are; -1 before the first,
+    is_listed: NDArray[np.bool_]  # and whether they are those of the body being walked
     coming: NDArray[np.int32]  # the next starts of a B body
     coming_places: NDArray[np.int64]  # in `GraphArrays.domains`: of these, and of those after them
     hubs: NDArray[np.int32]  # those starts of a B body that have most edges
@@ -304,6 +307,9 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True, p
         touched=np.zeros(segments, graph.segment_offsets.dtype),
         touched_constants=np.zeros(segments, np.int32),
         body=np.zeros(MAX_LENGTH, np.int32),
+        rows=np.zeros((2, entities, 2), np.int32),
+        rows_of=np.full(2, -1, np.int32),
+        is_listed=np.zeros(2, np.bool_),
         coming=np.zeros(16, np.int32),
         coming_places=np.zeros(16, np.int64),
         hubs=np.zeros(HUBS, np.int32),

@@ -287,6 +287,14 @@ def expect_walk(graph: GraphArrays, entities: NDArray[np.int32], position: int, 
 
 
 @inlined
+def steps_by(graph: GraphArrays, step: int, entity: int, scratch: Scratch) -> tuple[int, int]:
+    """Return what `steps` does for relation number `step`, the second or third of `scratch.body`."""
+    if scratch.is_listed[step - 1]:
+        return int(scratch.rows[step - 1, entity, 0]), int(scratch.rows[step - 1, entity, 1])
+    return steps(graph, entity, int(scratch.body[step]))
+
+
+@inlined
 def ends_of_two(
     graph: GraphArrays, x: int, object_identity: bool, limit: int, hashed: bool, scratch: Scratch
 ) -> tuple[int, int]:
@@ -298,7 +306,7 @@ def ends_of_two(
     for row in range(first, last):
         if hashed:
             expect_walk(graph, graph.targets, row, last, relation)
-        start, end = steps(graph, int(graph.targets[row]), relation)
+        start, end = steps_by(graph, 1, int(graph.targets[row]), scratch)
         if work + end - start > limit:
             return n_ends, limit + 1
         work += end - start
@@ -324,7 +332,7 @@ def middles_of_three(graph: GraphArrays, x: int, limit: int, hashed: bool, scrat
         if hashed:
             expect_walk(graph, graph.targets, row, last, int(scratch.body[1]))
         a = graph.targets[row]
-        start, end = steps(graph, int(a), int(scratch.body[1]))
+        start, end = steps_by(graph, 1, int(a), scratch)
         if work + end - start > limit:
             return 0, limit + 1
         work += end - start
@@ -358,7 +366,7 @@ def ends_of_three(graph: GraphArrays, x: int, limit: int, hashed: bool, scratch:
         if hashed:
             expect_walk(graph, scratch.listed, i, n_middles, int(scratch.body[2]))
         b = int(scratch.listed[i])
-        start, end = steps(graph, b, int(scratch.body[2]))
+        start, end = steps_by(graph, 2, b, scratch)
         if work + end - start > limit:
             return n_ends, limit + 1
         work += end - start
