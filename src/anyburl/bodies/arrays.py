@@ -155,7 +155,6 @@ class LevelArrays(NamedTuple):
 
     nodes: NDArray[np.int32]  # (levels, room)
     stamps: NDArray[np.int64]  # (levels, entities)
-    closed: NDArray[np.int64]  # (levels, entities): stamp: entity is a node that needs no further way
     slots: NDArray[np.int32]  # (levels, entities)
     n_witnesses: NDArray[np.int32]  # (levels, room)
     full: NDArray[np.bool_]  # (levels, room): whatever comes later avoids one of the witnesses
@@ -211,6 +210,9 @@ class Scratch(NamedTuple):
     touched: Ints  # the unary heads with a count, of the type that numbers segments
     touched_constants: NDArray[np.int32]  # their constants
     body: NDArray[np.int32]  # the body being walked
+    rows: NDArray[np.int32]  # (2, entities, 2): rows of an entity's edges along its second and its third relation,
+    rows_of: NDArray[np.int32]  # which these two are; -1 before the first,
+    is_listed: NDArray[np.bool_]  # and whether they are those of the body being walked
     coming: NDArray[np.int32]  # the next starts of a B body
     coming_places: NDArray[np.int64]  # in `GraphArrays.domains`: of these, and of those after them
     hubs: NDArray[np.int32]  # those starts of a B body that have most edges
@@ -305,6 +307,9 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True, p
         touched=np.zeros(segments, graph.segment_offsets.dtype),
         touched_constants=np.zeros(segments, np.int32),
         body=np.zeros(MAX_LENGTH, np.int32),
+        rows=np.zeros((2, entities, 2), np.int32),
+        rows_of=np.full(2, -1, np.int32),
+        is_listed=np.zeros(2, np.bool_),
         coming=np.zeros(16, np.int32),
         coming_places=np.zeros(16, np.int64),
         hubs=np.zeros(HUBS, np.int32),
@@ -319,7 +324,7 @@ def assign_memory(scratch: Scratch) -> None:
     """Have the system give the memory that short unary bodies write to at random: of a large graph, that takes a second
     or more, which the first time span would lose.
     """
-    ends = (column[-1] for column in (scratch.levels.stamps, scratch.levels.slots, scratch.levels.closed))
+    ends = (column[-1] for column in (scratch.levels.stamps, scratch.levels.slots))
     for array in (scratch.segment_counts, scratch.members, *ends):
         array.fill(0)
 
@@ -355,7 +360,6 @@ def empty_levels(entities: int, longest: int, sides: int = 2) -> LevelArrays:
     return LevelArrays(
         nodes=np.zeros((sides, entities), np.int32),
         stamps=np.zeros((sides, entities), np.int64),
-        closed=np.zeros((sides, entities), np.int64),
         slots=np.zeros((sides, entities), np.int32),
         n_witnesses=np.zeros((sides, entities), np.int32),
         full=np.zeros((sides, entities), np.bool_),

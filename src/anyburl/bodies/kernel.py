@@ -15,7 +15,7 @@ from anyburl.bodies.arrays import (
     Limits,
     Scratch,
 )
-from anyburl.bodies.kernel_binary import ground_binary, orient
+from anyburl.bodies.kernel_binary import LONGEST_LISTED, ground_binary, list_rows, orient
 from anyburl.bodies.kernel_ends import AHEAD, note_facts_of_ends, pca_of_members, pca_of_pairs
 from anyburl.bodies.kernel_sample import estimates, is_exact, margin_of, margin_of_members
 from anyburl.bodies.kernel_unary import counts_large, ground_unary, is_given_elsewhere, predicts_all, unary_predictions
@@ -88,6 +88,8 @@ def ground(graph: GraphArrays, batch: Batch, k: int, allowed: int, scratch: Scra
     if not scratch.grounding[0].under_way:
         body = bodies.relations[k]
         scratch.swapped[0] = orient(graph, batch.heads, body, length, limits.first_look, scratch)
+        if length <= LONGEST_LISTED:
+            list_rows(graph, batch.heads, length, limits, scratch)
     return ground_binary(graph, length, limits, allowed, bodies.keys[k], scratch)
 
 

@@ -37,6 +37,8 @@ from anyburl.graph.kernel import (
 
 COMING = 15  # an index into `Scratch.coming` is a number modulo 16
 LONGEST_SAMPLED = 3  # body with a start whose ends can be sampled
+LONGEST_LISTED = 3  # body with relations whose rows are listed; longer ones gain nothing
+MOST_LISTED = 2**31 - 1  # rows whose numbers fit `Scratch.rows`
 
 
 @kernel
@@ -126,6 +128,32 @@ def orient(
     for position in range(HUBS):
         scratch.hubs[position] = heads.hubs[scratch.body[0], position]
     return far
+
+
+@part
+def list_rows(graph: GraphArrays, heads: HeadArrays, length: int, limits: Limits, scratch: Scratch) -> None:
+    """Write to `scratch.rows` where the edges of every entity along the second and third relation of `scratch.body`
+    are, if the walk looks that up more often than there are entities to list: reading it takes less than a search.
+    """
+    by_hand = length == 2 or limits.object_identity
+    is_small = limits.first_look == NO_LIMIT and len(graph.targets) <= MOST_LISTED
+    visits = float(n_starts(graph, int(scratch.body[0])))
+    for step in range(1, length):
+        relation, last = int(scratch.body[step]), int(scratch.body[step - 1])
+        visits *= heads.edge_counts[last] / max(n_starts(graph, last), 1)
+        scratch.is_listed[step - 1] = by_hand and is_small and min(visits, limits.budget) > n_starts(graph, relation)
+        listed = int(scratch.rows_of[step - 1])
+        if relation == listed or not scratch.is_listed[step - 1]:
+            continue
+        if listed >= 0:
+            for position in range(graph.domain_offsets[listed], graph.domain_offsets[listed + 1]):
+                entity = graph.domains[position]
+                scratch.rows[step - 1, entity, 0], scratch.rows[step - 1, entity, 1] = 0, 0
+        for position in range(graph.domain_offsets[relation], graph.domain_offsets[relation + 1]):
+            entity = graph.domains[position]
+            first, end = steps(graph, int(entity), relation)
+            scratch.rows[step - 1, entity, 0], scratch.rows[step - 1, entity, 1] = first, end
+        scratch.rows_of[step - 1] = relation
 
 
 @inlined
