@@ -95,12 +95,18 @@ def first_link(links: LinkArrays, relation: int) -> int:
 
 @part
 def link_undecided(graph: GraphArrays, n_undecided: int, space: Workspace) -> None:
-    """Link the segments of the undecided candidates."""
+    """Link the segments of the undecided candidates, if there is room for all."""
+    links, n_segments = space.walk.undecided, 0
     space.walk.clock[0] += 1
-    start_links(space.walk.undecided, int(space.walk.clock[0]))
+    start_links(links, int(space.walk.clock[0]))
     for i in range(n_undecided):
-        if not link_segments(graph, int(space.candidates.undecided[i]), space.walk.undecided):
+        entity = int(space.candidates.undecided[i])
+        n_segments += int(graph.segment_offsets[entity + 1]) - int(graph.segment_offsets[entity])
+        if n_segments > len(links.entities):
+            links.mark[0] = NO_ROOM
             return
+    for i in range(n_undecided):
+        link_segments(graph, int(space.candidates.undecided[i]), links)
 
 
 @inlined

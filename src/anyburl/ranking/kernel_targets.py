@@ -34,7 +34,7 @@ from anyburl.ranking.kernel_order import (
 from anyburl.ranking.kernel_short import fire_short, link_undecided, put_ahead
 from anyburl.ranking.kernel_trie import BY_TARGETS, fire_trie
 
-FEW_TARGETS = 16
+FEW_TARGETS = 8
 LEAST_FLOOR = 1 << 28  # a confidence of .000015: few rules have less
 
 
