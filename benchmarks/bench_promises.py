@@ -141,8 +141,9 @@ def measure_promises(setting: Setting) -> Results:
     data = anyburl.load_dataset(folder)
     run = setting.run(data)
     with anyburl.Reasoner.open(run, data, aggregation=setting.aggregation, seed=setting.seed) as reasoner:
-        sampled = min(len(data.valid), EVALUATED)
-        evaluating, _ = timed(lambda: reasoner.evaluate("valid", sample=sampled))
+        sampled, evaluating = min(len(data.valid), EVALUATED), 0.0
+        if not setting.chosen.no_times:
+            evaluating, _ = timed(lambda: reasoner.evaluate("valid", sample=sampled))
         calibrating, report = timed(lambda: reasoner.calibrate(missing=setting.missing))
         completing, first = timed(lambda: pl.concat(list(reasoner.complete(min_probability=LEAST[0]))))
         n_rules = len(reasoner.rules)
