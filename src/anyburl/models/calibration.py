@@ -400,7 +400,7 @@ def load_calibration(run: Path, key: KeptKey, n_relations: int) -> Calibration |
     try:
         parts = [kept.arrays.get(f"{BLEND}_{field.name}") for field in fields(Blend)]
         blend = None if any(part is None for part in parts) else Blend(*parts)  # type: ignore[arg-type]
-        return _checked(Calibration(*(kept.arrays[name] for name in _ARRAYS), blend), n_relations)
+        return _checked(Calibration(**{name: kept.arrays[name] for name in _ARRAYS}, blend=blend), n_relations)
     except (KeyError, ValueError) as error:
         return damaged(run / CALIBRATION / key.name, error)
 
