@@ -208,14 +208,16 @@ def _logistic(values: Floats) -> Floats:
 
 def isotonic(part: Floats, whole: Floats) -> Floats:
     """Return shares of `part` in `whole` that never fall from bin to bin, by pooling neighbours that do."""
-    pooled: list[list[float]] = []  # part, whole and number of bins of each block
+    parts, wholes, sizes = list[float](), list[float](), list[int]()  # of each block, the last ones at the end
     for n_part, n_whole in zip(part.tolist(), whole.tolist(), strict=True):
-        pooled.append([n_part, n_whole, 1])
-        while len(pooled) > 1 and pooled[-2][0] * pooled[-1][1] >= pooled[-1][0] * pooled[-2][1]:
-            last = pooled.pop()
-            pooled[-1] = [own + other for own, other in zip(pooled[-1], last, strict=True)]
-    shares = [n_part / n_whole if n_whole else 0.0 for n_part, n_whole, _ in pooled]
-    return np.repeat(shares, [int(n_bins) for *_, n_bins in pooled])
+        size = 1
+        while wholes and parts[-1] * n_whole >= n_part * wholes[-1]:
+            n_part, n_whole, size = parts.pop() + n_part, wholes.pop() + n_whole, sizes.pop() + size
+        parts.append(n_part)
+        wholes.append(n_whole)
+        sizes.append(size)
+    shares = [n_part / n_whole if n_whole else 0.0 for n_part, n_whole in zip(parts, wholes, strict=True)]
+    return np.repeat(shares, sizes)
 
 
 @dataclass(frozen=True)
@@ -427,7 +429,7 @@ def _checked(calibration: Calibration, n_relations: int) -> Calibration:
         raise ValueError("its tables have values that are no shares")
     if (blend := calibration.blend) is not None:
         for own, terms in ((blend.starts, blend.terms), (blend.rule_starts, blend.rule_terms)):
-            if own.dtype != np.int64 or terms.shape != (n_relations, N_CONTEXTS, len(own)):
+            if own.dtype != np.int64 or terms.dtype != np.float64 or terms.shape != (n_relations, N_CONTEXTS, len(own)):
                 raise ValueError("its tables have unexpected types or sizes")
             if not len(own) or own[0] != 0 or not (np.diff(own) > 0).all() or not np.isfinite(terms).all():
                 raise ValueError("its bins are not in order")
