@@ -86,6 +86,7 @@ def test_a_score_that_says_nothing_is_hardly_used() -> None:
 def test_what_a_subject_shows_is_not_used_for_its_own_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether facts of the first fold come back changes what is said of all others, and nothing of these."""
     monkeypatch.setattr("anyburl.models.blending.fit_weights", lambda *_: np.array([0.0, 0.5, 0.5]))
+    monkeypatch.setattr(ScoredFacts, "lines", lambda *_: (np.zeros(3), np.ones(3)))
     facts, _ = drawn(np.random.default_rng(2), 2000)
     own = facts.subjects % N_FOLDS == 0
     other = replace(facts, is_back=facts.is_back ^ own)
@@ -185,3 +186,21 @@ def test_shares_stay_between_what_is_certain() -> None:
     rows = np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1), np.ones(1)
     assert blend.shares(*rows).tolist() == [CERTAIN]
     assert replace(blend, terms=-2 * blend.terms).shares(*rows) == pytest.approx(LEAST)
+
+
+def test_a_relation_with_many_facts_has_a_line_of_its_own() -> None:
+    """Where half of what both scores say is true of one relation, that is found; of one with few facts, a little."""
+    rng = np.random.default_rng(8)
+    facts, true = drawn(rng, 40_000)
+    few = (facts.relations == 2) & (rng.random(40_000) < 0.998)
+    drop = (facts.relations == 0) | (facts.relations == 2)
+    is_back = rng.random(40_000) < np.where(drop, true / 2, true) / 2
+    kept = ~few
+    part = replace(facts, **{n: getattr(facts, n)[kept] for n in ("subjects", "relations", "contexts")})
+    part = replace(part, scores=facts.scores[kept], rule_scores=facts.rule_scores[kept], is_back=is_back[kept])
+    shares = np.where(true > 0.99, 0.99, true)[kept]
+    a, b = part.lines(np.ones(int(kept.sum()), np.bool_), shares, HALF)
+    assert a[0] < -0.5
+    assert abs(a[1]) < 0.1
+    assert a[0] < a[2] < 0.05
+    assert b == pytest.approx(np.ones(3), abs=0.5)

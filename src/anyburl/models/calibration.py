@@ -62,6 +62,11 @@ def narrow_bins(scores: Floats) -> NDArray[np.int64]:
     return np.asarray(np.minimum(-doubt / WIDTH + ROUNDING, N_NARROW - 1), np.int64)
 
 
+def narrow_middles() -> Floats:
+    """Return the score in the middle of each narrow bin."""
+    return np.asarray(1 - np.exp(-WIDTH * (np.arange(N_NARROW) + 0.5)), np.float64)
+
+
 def bins_of(starts: NDArray[np.int64], scores: Floats) -> NDArray[np.int64]:
     """Return the wide bin of each score, given the narrow bins at which wide ones start."""
     return np.asarray(np.searchsorted(starts, narrow_bins(scores), side="right") - 1, np.int64)
@@ -179,8 +184,17 @@ def fit_lines(proposed: Floats, back: Floats, base: Floats, most: Floats) -> Flo
     return _logistic(a + np.maximum(b, LEAST_SLOPE) * np.log(base / (1 - base)))
 
 
-def line_parameters(proposed: Floats, back: Floats, base: Floats, most: Floats) -> tuple[Floats, Floats]:
-    """Return a and b of each group, for the most likely line logit t = a + b logit base, where t * `most` come back."""
+def line_parameters(
+    proposed: Floats,
+    back: Floats,
+    base: Floats,
+    most: Floats,
+    spread: float = SPREAD,
+    slope_spread: float = SLOPE_SPREAD,
+) -> tuple[Floats, Floats]:
+    """Return a and b of each group, for the most likely line logit t = a + b logit base, where t * `most` come back; a
+    and b have such standard deviations around 0 and 1.
+    """
     x = np.log(base / (1 - base))
     a, b = np.zeros((len(back), 1)), np.ones((len(back), 1))
     for _ in range(STEPS):
@@ -188,10 +202,10 @@ def line_parameters(proposed: Floats, back: Floats, base: Floats, most: Floats) 
         slopes = (1 - expected) / (1 - expected * most)  # by the chain rule: of the logit of t, not of t * most
         surplus = (back - proposed * expected * most) * slopes
         weights = proposed * expected * most * (1 - expected) * slopes
-        toward_a = _total(surplus) - a / SPREAD**2
-        toward_b = _total(surplus * x) - (b - 1) / SLOPE_SPREAD**2
-        aa, ab = _total(weights) + SPREAD**-2, _total(weights * x)
-        bb = _total(weights * x * x) + SLOPE_SPREAD**-2
+        toward_a = _total(surplus) - a / spread**2
+        toward_b = _total(surplus * x) - (b - 1) / slope_spread**2
+        aa, ab = _total(weights) + spread**-2, _total(weights * x)
+        bb = _total(weights * x * x) + slope_spread**-2
         determinant = aa * bb - ab * ab
         a += np.clip((bb * toward_a - ab * toward_b) / determinant, -1, 1)
         b += np.clip((aa * toward_b - ab * toward_a) / determinant, -1, 1)
@@ -298,7 +312,10 @@ class Calibration:
         of a relation.
         """
         if not isinstance(missing, Mapping):
-            return replace(self, missing=missing_as_hidden(missing, self.stated, self.hidden))
+            spread = missing_as_hidden(missing, self.stated, self.hidden)
+            facts = self.stated * spread / (1 - spread)
+            facts *= missing / (1 - missing) * self.stated.sum() / max(facts.sum(), LEAST)  # exactly that share
+            return replace(self, missing=np.minimum(facts / np.maximum(self.stated + facts, LEAST), CERTAIN))
         shares = self.missing.copy()
         for relation, share in missing.items():
             shares[relation] = share

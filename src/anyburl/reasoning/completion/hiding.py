@@ -16,7 +16,6 @@ from anyburl.models.blending import ScoredFacts, fit_blend
 from anyburl.models.calibration import (
     N_CONTEXTS,
     N_NARROW,
-    WIDTH,
     Blend,
     ProposalCounts,
     by_narrow_bin,
@@ -26,6 +25,7 @@ from anyburl.models.calibration import (
     fit_true,
     least_scores,
     most_back,
+    narrow_middles,
     probability_table,
 )
 from anyburl.models.tuned.reranker import TunedReranker
@@ -172,8 +172,7 @@ class Tally:
             counts.add(relations[rows], contexts[rows], scores[rows], is_true[rows])
             return counts
 
-        middles = 1 - np.exp(-WIDTH * (np.arange(N_NARROW) + 0.5))
-        same = np.broadcast_to(middles, (len(most), N_CONTEXTS, N_NARROW))
+        same = np.broadcast_to(narrow_middles(), (len(most), N_CONTEXTS, N_NARROW))
         every = count(np.ones(len(facts), np.bool_), by_others, is_back)
         test, new = count(~is_back, shares, kinds == TEST), count(kinds == LEFT, shares, is_back)
         return Fit(np.arange(N_NARROW), same, [(every, same)], (0.0, 1.0), test, new, blend)

@@ -15,12 +15,12 @@ from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.models.calibration import (
     N_CONTEXTS,
-    WIDTH,
     Calibration,
     by_narrow_bin,
     corrected,
     missing_as_hidden,
     most_back,
+    narrow_middles,
     per_hidden,
     probability_table,
 )
@@ -261,7 +261,7 @@ def _summarised(calibration: Calibration, tally: Tally, fit: Fit, vocabulary: Vo
     """Return what is promised for the facts to come, and what became of the promises that were checked."""
     likely, new = calibration.narrow_table(), fit.new.proposed * tally.is_made
     checked = check_promises(tally, calibration.missing_per_hidden())
-    scores = np.broadcast_to(1 - np.exp(-WIDTH * (np.arange(likely.shape[2]) + 0.5)), checked.promised.shape)
+    scores = np.broadcast_to(narrow_middles(), checked.promised.shape)
     before, after = (_bins(replace(checked, promised=values)) for values in (scores, checked.promised))
 
     def promises(rows: slice) -> dict[str, Promise]:
