@@ -283,6 +283,16 @@ def test_what_is_missing_may_be_said_of_all_relations_or_of_some() -> None:
     assert made.with_missing(0.0).narrow_table().max() == 0
 
 
+def test_a_share_of_all_that_is_told_is_spread_over_relations_as_the_hidden_facts_are() -> None:
+    """2 % of 2,700 facts and of the missing ones: of each relation, equally many for each hidden fact."""
+    hidden, stated = np.array([100.0, 40.0, 10.0]), np.array([900.0, 900.0, 900.0])
+    told = calibrated(np.random.default_rng(2), hidden=hidden, stated=stated).with_missing(0.02)
+    n_missing = stated * told.missing / (1 - told.missing)
+    assert n_missing.sum() == pytest.approx(2700 * 0.02 / 0.98)
+    assert n_missing[0] > 1.9 * n_missing[1] > 3.8 * n_missing[2]
+    assert told.missing_per_hidden() == pytest.approx(np.full(3, n_missing.sum() / 150), rel=0.15)
+
+
 @given(st.integers(0, 5), st.floats(0, 0.9), st.floats(0, 300))
 def test_probabilities_never_fall_with_the_score(seed: int, missing: float, elsewhere: float) -> None:
     made = calibrated(np.random.default_rng(seed), 2000, elsewhere=np.full(3, elsewhere)).with_missing(missing)

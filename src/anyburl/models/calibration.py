@@ -50,7 +50,7 @@ ROUNDING = 1e-9  # of a narrow bin: a score at which one starts belongs to it
 FEW_HIDDEN = 10.0  # facts of a relation: with fewer, its share of hidden facts is more that of all relations
 
 CALIBRATION = "calibration"  # the folder in a run folder
-FORMAT = 3
+FORMAT = 4
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int32] | NDArray[np.int64]
@@ -60,6 +60,16 @@ def narrow_bins(scores: Floats) -> NDArray[np.int64]:
     """Return the narrow bin of each score."""
     doubt = np.log(np.maximum(1 - scores, np.exp(-WIDTH * (N_NARROW - 0.5))))
     return np.asarray(np.minimum(-doubt / WIDTH + ROUNDING, N_NARROW - 1), np.int64)
+
+
+def narrow_middles() -> Floats:
+    """Return the score in the middle of each narrow bin."""
+    return np.asarray(1 - np.exp(-WIDTH * (np.arange(N_NARROW) + 0.5)), np.float64)
+
+
+def bins_of(starts: NDArray[np.int64], scores: Floats) -> NDArray[np.int64]:
+    """Return the wide bin of each score, given the narrow bins at which wide ones start."""
+    return np.asarray(np.searchsorted(starts, narrow_bins(scores), side="right") - 1, np.int64)
 
 
 @dataclass(frozen=True)
@@ -174,8 +184,17 @@ def fit_lines(proposed: Floats, back: Floats, base: Floats, most: Floats) -> Flo
     return _logistic(a + np.maximum(b, LEAST_SLOPE) * np.log(base / (1 - base)))
 
 
-def line_parameters(proposed: Floats, back: Floats, base: Floats, most: Floats) -> tuple[Floats, Floats]:
-    """Return a and b of each group, for the most likely line logit t = a + b logit base, where t * `most` come back."""
+def line_parameters(
+    proposed: Floats,
+    back: Floats,
+    base: Floats,
+    most: Floats,
+    spread: float = SPREAD,
+    slope_spread: float = SLOPE_SPREAD,
+) -> tuple[Floats, Floats]:
+    """Return a and b of each group, for the most likely line logit t = a + b logit base, where t * `most` come back; a
+    and b have such standard deviations around 0 and 1.
+    """
     x = np.log(base / (1 - base))
     a, b = np.zeros((len(back), 1)), np.ones((len(back), 1))
     for _ in range(STEPS):
@@ -183,10 +202,10 @@ def line_parameters(proposed: Floats, back: Floats, base: Floats, most: Floats) 
         slopes = (1 - expected) / (1 - expected * most)  # by the chain rule: of the logit of t, not of t * most
         surplus = (back - proposed * expected * most) * slopes
         weights = proposed * expected * most * (1 - expected) * slopes
-        toward_a = _total(surplus) - a / SPREAD**2
-        toward_b = _total(surplus * x) - (b - 1) / SLOPE_SPREAD**2
-        aa, ab = _total(weights) + SPREAD**-2, _total(weights * x)
-        bb = _total(weights * x * x) + SLOPE_SPREAD**-2
+        toward_a = _total(surplus) - a / spread**2
+        toward_b = _total(surplus * x) - (b - 1) / slope_spread**2
+        aa, ab = _total(weights) + spread**-2, _total(weights * x)
+        bb = _total(weights * x * x) + slope_spread**-2
         determinant = aa * bb - ab * ab
         a += np.clip((bb * toward_a - ab * toward_b) / determinant, -1, 1)
         b += np.clip((aa * toward_b - ab * toward_a) / determinant, -1, 1)
@@ -203,19 +222,52 @@ def _logistic(values: Floats) -> Floats:
 
 def isotonic(part: Floats, whole: Floats) -> Floats:
     """Return shares of `part` in `whole` that never fall from bin to bin, by pooling neighbours that do."""
-    pooled: list[list[float]] = []  # part, whole and number of bins of each block
+    parts, wholes, sizes = list[float](), list[float](), list[int]()  # of each block, the last ones at the end
     for n_part, n_whole in zip(part.tolist(), whole.tolist(), strict=True):
-        pooled.append([n_part, n_whole, 1])
-        while len(pooled) > 1 and pooled[-2][0] * pooled[-1][1] >= pooled[-1][0] * pooled[-2][1]:
-            last = pooled.pop()
-            pooled[-1] = [own + other for own, other in zip(pooled[-1], last, strict=True)]
-    shares = [n_part / n_whole if n_whole else 0.0 for n_part, n_whole, _ in pooled]
-    return np.repeat(shares, [int(n_bins) for *_, n_bins in pooled])
+        size = 1
+        while wholes and parts[-1] * n_whole >= n_part * wholes[-1]:
+            n_part, n_whole, size = parts.pop() + n_part, wholes.pop() + n_whole, sizes.pop() + size
+        parts.append(n_part)
+        wholes.append(n_whole)
+        sizes.append(size)
+    shares = [n_part / n_whole if n_whole else 0.0 for n_part, n_whole in zip(parts, wholes, strict=True)]
+    return np.repeat(shares, sizes)
+
+
+@dataclass(frozen=True)
+class Blend:
+    """Puts the score that a model gives to a fact and that of its best rule into one: the share of true proposals among
+    facts like it, see `models.blending`.
+
+    Either score, by relation, context and its bin, has a term of the logit of that share.
+    """
+
+    starts: NDArray[np.int64]  # of bins of the model's score
+    terms: Floats  # (relations, contexts, bins)
+    rule_starts: NDArray[np.int64]
+    rule_terms: Floats
+
+    def shares(self, relations: Ids, contexts: Ids, scores: Floats, rule_scores: Floats) -> Floats:
+        """Return the share of true proposals among facts with such scores by the model and by their best rules."""
+        terms, of_rules = (
+            table[relations, contexts, bins_of(starts, values)]
+            for starts, table, values in (
+                (self.starts, self.terms, scores),
+                (self.rule_starts, self.rule_terms, rule_scores),
+            )
+        )
+        return np.asarray(np.clip(_logistic(terms + of_rules), LEAST, CERTAIN), np.float64)
+
+    def highest(self) -> Floats:
+        """Return the highest share by relation, context and bin of the model's score, whatever the best rule says."""
+        return np.asarray(np.clip(_logistic(self.terms + self.rule_terms.max(axis=2, keepdims=True)), LEAST, CERTAIN))
 
 
 @dataclass(frozen=True)
 class Calibration:
     """Turns the score of a proposed fact into the probability that it is true.
+
+    Where a model scores facts, `blend` puts its score and that of the best rule into one, which is what is turned.
 
     `shares` is the share of such facts that came back when `hidden` facts of each relation were hidden; `stated` facts
     of each relation are stated by all splits, `elsewhere` of them by a split that was neither hidden nor proposed from.
@@ -231,28 +283,41 @@ class Calibration:
     missing: Floats
     floors: Floats  # where a model scores facts: the score by rules below which hardly any fact is likely
     shift: Floats  # of logits: what reviewers' verdicts say about each relation
+    blend: Blend | None = None
 
-    def probabilities(self, relations: Ids, contexts: Ids, scores: Floats) -> Floats:
-        """Return the probability of facts that no split states."""
-        bins = np.searchsorted(self.starts, narrow_bins(scores), side="right") - 1
-        return self._table[relations, contexts, bins]
+    def probabilities(self, relations: Ids, contexts: Ids, scores: Floats, rule_scores: Floats | None = None) -> Floats:
+        """Return the probability of facts that no split states; those of a model also need the scores of their best
+        rules.
+        """
+        if self.blend is not None:
+            assert rule_scores is not None
+            scores = self.blend.shares(relations, contexts, scores, rule_scores)
+        return self._table[relations, contexts, bins_of(self.starts, scores)]
 
     def least_scores(self, probability: float) -> Floats:
         """Return, for each relation, a score below which no fact is that likely; inf if none is."""
         if not 0 <= probability <= 1:
             raise InvalidOptionError("probability", "from 0 to 1", probability)
-        return least_scores(self._table, self.starts, probability)
+        if self.blend is None:
+            return least_scores(self._table, self.starts, probability)
+        bins = bins_of(self.starts, self.blend.highest())
+        return least_scores(np.take_along_axis(self._table, bins, axis=2), self.blend.starts, probability)
 
     def narrow_table(self) -> Floats:
         """Return the probability by relation, context and narrow bin."""
         return by_narrow_bin(self._table, self.starts)
 
     def with_missing(self, missing: float | Mapping[int, float]) -> Calibration:
-        """Return the calibration under another assumption: the share of facts that is missing, of all relations or by
-        the number of a relation.
+        """Return the calibration under another assumption: the share of facts that is missing, overall or by the number
+        of a relation.
         """
+        if not isinstance(missing, Mapping):
+            spread = missing_as_hidden(missing, self.stated, self.hidden)
+            facts = self.stated * spread / (1 - spread)
+            facts *= missing / (1 - missing) * self.stated.sum() / max(facts.sum(), LEAST)  # exactly that share
+            return replace(self, missing=np.minimum(facts / np.maximum(self.stated + facts, LEAST), CERTAIN))
         shares = self.missing.copy()
-        for relation, share in missing.items() if isinstance(missing, Mapping) else [(slice(None), missing)]:
+        for relation, share in missing.items():
             shares[relation] = share
         return replace(self, missing=shares)
 
@@ -291,6 +356,14 @@ def per_hidden(facts: Floats, hidden: Floats) -> Floats:
     return (facts + FEW_HIDDEN * overall) / (hidden + FEW_HIDDEN)
 
 
+def missing_as_hidden(share: float, stated: Floats, hidden: Floats) -> Floats:
+    """Return the share of each relation's facts that is missing, if a `share` of all is: for each hidden fact, equally
+    many are. Splits need not be drawn from all relations alike.
+    """
+    ratio = share / (1 - share) * stated.sum() / hidden.sum()
+    return np.asarray(np.minimum(ratio / (ratio + per_hidden(stated, hidden)), CERTAIN), np.float64)
+
+
 def most_back(missing: Floats, elsewhere: Floats) -> Floats:
     """Return the share of each relation's proposals that comes back if all are true: those that are neither missing nor
     stated elsewhere.
@@ -326,9 +399,15 @@ def calibration_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
     return KeptKey(rules, data, options, [FORMAT, N_QUANTILES, PRIOR, UNCERTAINTY, WIDTH, N_NARROW])
 
 
+BLEND = "blend"
+_ARRAYS = tuple(field.name for field in fields(Calibration) if field.name != BLEND)
+
+
 def save_calibration(run: Path, calibration: Calibration, report: dict[str, Any], key: KeptKey) -> Path:
     """Write a calibration, and the report on it; return the file."""
-    arrays = {field.name: getattr(calibration, field.name) for field in fields(Calibration)}
+    arrays = {name: getattr(calibration, name) for name in _ARRAYS}
+    if calibration.blend is not None:
+        arrays |= {f"{BLEND}_{field.name}": getattr(calibration.blend, field.name) for field in fields(Blend)}
     return save_kept(run / CALIBRATION, key, StoredValues({"report": report}, arrays))
 
 
@@ -338,7 +417,9 @@ def load_calibration(run: Path, key: KeptKey, n_relations: int) -> Calibration |
     if isinstance(kept, str):
         return kept
     try:
-        return _checked(Calibration(*(kept.arrays[field.name] for field in fields(Calibration))), n_relations)
+        parts = [kept.arrays.get(f"{BLEND}_{field.name}") for field in fields(Blend)]
+        blend = None if any(part is None for part in parts) else Blend(*parts)  # type: ignore[arg-type]
+        return _checked(Calibration(**{name: kept.arrays[name] for name in _ARRAYS}, blend=blend), n_relations)
     except (KeyError, ValueError) as error:
         return damaged(run / CALIBRATION / key.name, error)
 
@@ -363,4 +444,10 @@ def _checked(calibration: Calibration, n_relations: int) -> Calibration:
     counted = ((counts >= 0) & (counts < np.inf)).all() and np.isfinite(calibration.shift).all()
     if not counted or not ((of_all >= 0) & (of_all < 1)).all():
         raise ValueError("its tables have values that are no shares")
+    if (blend := calibration.blend) is not None:
+        for own, terms in ((blend.starts, blend.terms), (blend.rule_starts, blend.rule_terms)):
+            if own.dtype != np.int64 or terms.dtype != np.float64 or terms.shape != (n_relations, N_CONTEXTS, len(own)):
+                raise ValueError("its tables have unexpected types or sizes")
+            if not len(own) or own[0] != 0 or not (np.diff(own) > 0).all() or not np.isfinite(terms).all():
+                raise ValueError("its bins are not in order")
     return calibration

@@ -37,7 +37,6 @@ from anyburl.data.terms import rdf_term
 from anyburl.reasoning.completion.conflicts import NOTHING
 from anyburl.reasoning.completion.facts import LEVELS, FactColumns
 from anyburl.reasoning.completion.hiding import LEAST_PROBABILITY
-from anyburl.reasoning.completion.judging import likely
 from anyburl.reasoning.completion.search import Narrowed, missing_facts
 from anyburl.reasoning.reasoner import Reasoner
 
@@ -345,7 +344,9 @@ def review_queue(
     levels = LEVELS if relation is None else FEW_LEVELS
     for level in [*(level for level in levels if level > lowest), lowest]:
         best, is_complete = search.above(level, relation_id)
-        if not is_complete or (len(best) == top and surest(best, likely(reasoner.calibration, best)).min() >= level):
+        if not is_complete or (
+            len(best) == top and surest(best, reasoner.judge.likely(reasoner.calibration, best)).min() >= level
+        ):
             break
     return ReviewQueue(_facts(reasoner, best), is_complete)
 
@@ -371,7 +372,9 @@ class _Search:
             for facts in proposals:
                 facts = replace(facts, contexts=reasoner.judge.contexts_of(facts))
                 joined = FactColumns.concat([best, facts.take(reasoner.judge.may_be_proposed(facts))])
-                best = joined.take(review_order(joined, likely(reasoner.calibration, joined))[: self._top])
+                best = joined.take(
+                    review_order(joined, reasoner.judge.likely(reasoner.calibration, joined))[: self._top]
+                )
         except _TimeIsUp:
             return best, False
         return best, True
@@ -449,7 +452,7 @@ def review_order(facts: FactColumns, probabilities: NDArray[np.float64]) -> NDAr
 
 def _facts(reasoner: Reasoner, best: FactColumns) -> tuple[QueuedFact, ...]:
     """Return facts as objects, in their order."""
-    sure, labels = likely(reasoner.calibration, best), reasoner.vocabulary
+    sure, labels = reasoner.judge.likely(reasoner.calibration, best), reasoner.vocabulary
     return tuple(
         QueuedFact(
             labels.triple_labels(*best.triples[row].tolist()),

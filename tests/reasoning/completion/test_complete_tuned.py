@@ -78,3 +78,27 @@ def test_every_question_asked(tuned: Reasoner, least: float) -> None:
     assert len(both) == len(found) == len(expected)
     assert len(found) > 10 or least > 0.3
     assert both.filter((pl.col("score") - pl.col("score_asked")).abs() > 1e-9).is_empty()
+
+
+def test_likely_facts_by_model_and_best_rule(tuned: Reasoner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probabilities are those that `verdict` gives, and no likely fact is left out; the score of the best rule counts
+    beside that of the model.
+    """
+    monkeypatch.setattr("anyburl.reasoning.completion.promises.FEWEST_BACK", 5)
+    report = tuned.calibrate()
+    monkeypatch.setattr(
+        tuned, "calibration", replace(report.calibration, floors=np.zeros_like(report.calibration.floors))
+    )
+    every = pl.concat(list(tuned.complete(min_score=0.0)))
+    assert len(every) >= 10
+    for *fact, probability in every.select("subject", "relation", "object", "probability").head(40).rows():
+        assert tuned.verdict(tuple(fact)) == (pytest.approx(probability), None)
+    for least in every["probability"].quantile(0.5), every["probability"].quantile(0.9):
+        found = pl.concat(list(tuned.complete(min_probability=least)))
+        assert set(found.rows()) == set(every.filter(pl.col("probability") >= least).rows())
+    told = report.promises["0.5"]
+    assert told.facts == (every["probability"] >= 0.5).sum()
+    blend = report.calibration.blend
+    assert blend is not None
+    assert len(blend.starts) > 1
+    assert len(blend.rule_starts) > 1

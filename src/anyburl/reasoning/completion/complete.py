@@ -27,7 +27,7 @@ from anyburl.reasoning.completion.facts import (
     reasons_of,
 )
 from anyburl.reasoning.completion.hiding import LEAST_PROBABILITY
-from anyburl.reasoning.completion.judging import Judge, likely
+from anyburl.reasoning.completion.judging import Judge
 from anyburl.reasoning.completion.options import AUTO, CompleteOptions
 from anyburl.reasoning.completion.search import Narrowed, missing_facts
 from anyburl.rules.labels import RuleTexts
@@ -190,7 +190,7 @@ def _finding(
             facts = replace(facts, contexts=judge.contexts_of(facts))
             kept = np.ones(len(facts), np.bool_) if options.conflicts else judge.may_be_proposed(facts)
             if calibration is not None and options.min_probability is not None:
-                kept &= likely(calibration, facts) >= options.min_probability
+                kept &= judge.likely(calibration, facts) >= options.min_probability
             yield facts.take(kept)
 
     return find
@@ -263,7 +263,7 @@ class _Frames:
     def _probabilities(self, facts: FactColumns) -> pl.Series:
         """Return probabilities; null where scores are not calibrated."""
         known = ~np.isin(facts.triples[:, 1], self._uncalibrated)
-        return pl.Series(np.where(known, likely(self._calibration, facts), np.nan)).fill_nan(None)
+        return pl.Series(np.where(known, self._judge.likely(self._calibration, facts), np.nan)).fill_nan(None)
 
     def _conflicts(self, facts: FactColumns) -> pl.Series:
         """Return the stated fact that contradicts each fact, as a list of labels; null where none does."""

@@ -131,6 +131,11 @@ def _best_of_each(facts: FactColumns) -> FactColumns:
     return facts.take(order[is_first])
 
 
+def by_best_rule(ranker: Ranker, facts: FactColumns) -> NDArray[np.float64]:
+    """Return the score of the best rule of each fact, 0 where there is none."""
+    return np.where(facts.rules >= 0, ranker.confidences(np.maximum(facts.rules, 0)), 0.0)
+
+
 def _by_subject(facts: FactColumns) -> Iterator[FactColumns]:
     """Cut facts that are sorted by subject into parts of whole subjects."""
     start, subjects = 0, facts.triples[:, 0]

@@ -12,8 +12,11 @@ from anyburl.bodies.rescore import rescore
 from anyburl.data.dataset import Dataset
 from anyburl.data.table import TripleTable
 from anyburl.graph.stored import graph_of
+from anyburl.models.blending import ScoredFacts, fit_blend
 from anyburl.models.calibration import (
     N_CONTEXTS,
+    N_NARROW,
+    Blend,
     ProposalCounts,
     by_narrow_bin,
     choose_bins,
@@ -22,12 +25,13 @@ from anyburl.models.calibration import (
     fit_true,
     least_scores,
     most_back,
+    narrow_middles,
     probability_table,
 )
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.ranking.ranker import Progress, Ranker, make_ranker
 from anyburl.reasoning.completion.conflicts import NOTHING, Conflicts, Properties, fact_keys
-from anyburl.reasoning.completion.facts import FactColumns, collected
+from anyburl.reasoning.completion.facts import FactColumns, by_best_rule, collected
 from anyburl.reasoning.completion.judging import Judge
 from anyburl.reasoning.completion.search import Narrowed, missing_facts
 
@@ -39,6 +43,10 @@ MANY_HIDDEN = 4_000  # facts in the sample
 COUNTED_AT_A_TIME = 1 << 18  # facts
 LEAST_BY_RULES = 0.03  # probability by rules alone: a model does not score less likely facts
 LOST = 0.02  # of the likely facts may be lost since rules score them too low for a model to see them
+
+BACK, TEST, REFUSED, LEFT = range(4)
+"""A proposal was hidden, is a fact of the test split, contradicts one of it, or is left."""
+SAME = 9  # decimals: shares that differ less are taken for the same
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -78,6 +86,24 @@ def hide_facts(ranker: Ranker, dataset: Dataset, seed: int) -> Hiding:
     return Hiding(counted, left, "train")
 
 
+@dataclass(frozen=True)
+class Fit:
+    """The share of true proposals by relation, context and bin, fitted to what came back.
+
+    `checked` are counts of proposals, each with the shares by narrow bin that facts of other subjects tell, which are
+    off by `line`. `test` and `new` are counted by the score that the shares are of: that of the ranker or, where a
+    model scores facts, what `blend` makes of it.
+    """
+
+    starts: Ints
+    shares: Floats
+    checked: list[tuple[ProposalCounts, Floats]]
+    line: tuple[float, float]
+    test: ProposalCounts
+    new: ProposalCounts
+    blend: Blend | None = None
+
+
 class Tally:
     """Counts proposals, those of them that were hidden, and those of the others that are facts of the test split.
 
@@ -99,7 +125,10 @@ class Tally:
         self.is_made = np.ones((vocabulary.n_relations, N_CONTEXTS, 1), np.bool_)
         self.is_made[properties.one_object, 1] = False
         self.floors = np.zeros(vocabulary.n_relations)  # see `listed_floors`
-        self._fitted: dict[bytes, list[tuple[Ints, Floats]]] = {}
+        self._fits: dict[bytes, Fit] = {}
+        self.ranker = hiding.ranker
+        self._listed = list[FactColumns]()  # where a model scores facts
+        self._kinds = list[NDArray[np.int8]]()  # of these: `BACK` and so on
         self.n_hidden, self.n_test = (
             np.bincount(part[:, 1], minlength=vocabulary.n_relations).astype(np.float64) for part in (hidden, test)
         )
@@ -109,36 +138,65 @@ class Tally:
         """The counts of all subjects."""
         return self.halves[0] + self.halves[1]
 
-    def fitted_to_other(self, most: Floats) -> list[tuple[Ints, Floats]]:
-        """Return, for each half, the bins and the shares of true proposals that are fitted to the other; if all
-        proposals of a relation are true, `most` come back. All must have been counted.
-        """
-        key = most.tobytes()
-        if key not in self._fitted:
-            others = [(other, choose_bins(other)) for other in self.halves[::-1]]
-            self._fitted[key] = [(starts, fit_true(other, starts, most)) for other, starts in others]
-        return self._fitted[key]
+    def fit(self, most: Floats) -> Fit:
+        """Return what the counts tell; if all proposals of a relation are true, `most` come back."""
+        key = np.round(most, SAME).tobytes()
+        if key not in self._fits:
+            self._fits[key] = self._fit_scores(most) if not self._listed else self._fit_blend(most)
+        return self._fits[key]
 
-    def correction(self, most: Floats) -> tuple[float, float]:
-        """Return how far shares that were fitted to one half of the subjects are off in the other."""
-        expected = [by_narrow_bin(shares, starts) for starts, shares in self.fitted_to_other(most)]
-        own = (np.concatenate([getattr(half, name) for half in self.halves]) for name in ("proposed", "back"))
-        return fit_correction(ProposalCounts(*own), np.concatenate(expected), np.tile(most, len(self.halves)))
+    def _fit_scores(self, most: Floats) -> Fit:
+        """Fit shares to the counts; correct them by how far those of one half of the subjects are off in the other."""
+        checked = list[tuple[ProposalCounts, Floats]]()
+        for own, other in zip(self.halves, self.halves[::-1], strict=True):
+            starts = choose_bins(other)
+            checked.append((own, by_narrow_bin(fit_true(other, starts, most), starts)))
+        counts = (np.concatenate([getattr(half, name) for half in self.halves]) for name in ("proposed", "back"))
+        expected = np.concatenate([shares for _, shares in checked])
+        line = fit_correction(ProposalCounts(*counts), expected, np.tile(most, len(self.halves)))
+        starts = choose_bins(self.counts)
+        shares = corrected(fit_true(self.counts, starts, most), line)
+        return Fit(starts, shares, checked, line, self.test, self.new)
+
+    def _fit_blend(self, most: Floats) -> Fit:
+        """Put the model's scores and those of the best rules into one, which is a share of true proposals already."""
+        facts, kinds = FactColumns.concat(self._listed), np.concatenate(self._kinds)
+        relations, contexts = facts.triples[:, 1], facts.contexts
+        is_back, by_rule = kinds == BACK, by_best_rule(self.ranker, facts)
+        scored = ScoredFacts(facts.triples[:, 0], relations, contexts, facts.scores, by_rule, is_back)
+        blend, by_others = fit_blend(scored, self.is_made[relations, contexts, 0], most)
+        shares = blend.shares(relations, contexts, facts.scores, by_rule)
+
+        def count(rows: NDArray[np.bool_], scores: Floats, is_true: NDArray[np.bool_]) -> ProposalCounts:
+            counts = ProposalCounts.empty(len(most))
+            counts.add(relations[rows], contexts[rows], scores[rows], is_true[rows])
+            return counts
+
+        same = np.broadcast_to(narrow_middles(), (len(most), N_CONTEXTS, N_NARROW))
+        every = count(np.ones(len(facts), np.bool_), by_others, is_back)
+        test, new = count(~is_back, shares, kinds == TEST), count(kinds == LEFT, shares, is_back)
+        return Fit(np.arange(N_NARROW), same, [(every, same)], (0.0, 1.0), test, new, blend)
 
     def add(self, facts: FactColumns) -> None:
         """Count proposals, with their contexts; those that contradict what is stated or hidden would not be made."""
+        self._fits.clear()
         facts = facts.take(self._conflicts.find(facts.triples) == NOTHING)
         keys, (subjects, relations, _) = fact_keys(facts.triples, *self._sizes), facts.triples.T
         is_back = np.isin(keys, self._hidden)
         for half, counts in enumerate(self.halves):
             own = subjects % 2 == half
             counts.add(relations[own], facts.contexts[own], facts.scores[own], is_back[own])
-        is_new = ~is_back
+        kinds = np.where(is_back, BACK, LEFT)
         if len(self._test):
-            is_test = np.isin(keys, self._test)
+            is_test, is_new = ~is_back & np.isin(keys, self._test), ~is_back
             self.test.add(relations[is_new], facts.contexts[is_new], facts.scores[is_new], is_test[is_new])
-            is_new &= ~is_test & (self._all_conflicts.find(facts.triples) == NOTHING)
+            is_refused = ~is_back & (self._all_conflicts.find(facts.triples) != NOTHING)
+            kinds[is_refused], kinds[is_test] = REFUSED, TEST
+        is_new = kinds == LEFT
         self.new.add(relations[is_new], facts.contexts[is_new], facts.scores[is_new], is_back[is_new])
+        if has_model(self.ranker):
+            self._listed.append(facts)
+            self._kinds.append(kinds.astype(np.int8))
 
 
 def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress | None) -> Tally:
@@ -154,17 +212,20 @@ def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress |
     sample, others = (np.flatnonzero(chosen).astype(np.int32) for chosen in (in_sample, ~in_sample))
     least, floors = np.full(n_relations, LEAST_SCORE), np.zeros(n_relations)
     if by_model:
-        by_rules = Tally(hiding, properties)
-        for facts in _Game(replace(hiding, ranker=hiding.ranker.lister()), properties).proposals(sample, least, floors):
-            by_rules.add(facts)
-        floors = np.minimum(_scores_from(by_rules, LEAST_BY_RULES), 1.0)
+        by_rules = replace(hiding, ranker=hiding.ranker.lister())
+        tally_by_rules = Tally(by_rules, properties)
+        for facts in _Game(by_rules, properties).proposals(sample, least, floors):
+            tally_by_rules.add(facts)
+        floors = np.minimum(_scores_from(tally_by_rules, LEAST_BY_RULES), 1.0)
+        least = np.zeros(n_relations)  # what the model thinks little of may be what a rule is sure of
     listed = list[FactColumns]()
     for facts in game.proposals(sample, least, floors, progress):
         tally.add(facts)
         listed.append(facts)
-    least = np.maximum(_scores_from(tally, LEAST_PROBABILITY), LEAST_SCORE)
     if by_model:
-        tally.floors = floors = np.maximum(floors, listed_floors(FactColumns.concat(listed), least))
+        tally.floors = floors = np.maximum(floors, listed_floors(tally, FactColumns.concat(listed)))
+    else:
+        least = np.maximum(_scores_from(tally, LEAST_PROBABILITY), LEAST_SCORE)
     for facts in game.proposals(others, least, floors, progress):
         tally.add(facts)
     return tally
@@ -212,21 +273,20 @@ def _scores_from(tally: Tally, probability: float) -> Floats:
     return least_scores(table, starts, probability)
 
 
-def fitted_shares(tally: Tally, most: Floats) -> tuple[Ints, Floats]:
-    """Return the bins of scores, and the share of proposals that come back by relation, context and bin; if all
-    proposals of a relation are true, `most` come back.
+def listed_floors(tally: Tally, facts: FactColumns) -> Floats:
+    """Return, for each relation, the score by rules that nearly all facts reach that are likely, if as much is missing
+    as was hidden; 0 where there are too few to tell. These facts, and no others, must have been counted.
     """
-    starts = choose_bins(tally.counts)
-    shares = corrected(fit_true(tally.counts, starts, most), tally.correction(most))
-    return starts, most[:, None, None] * shares
-
-
-def listed_floors(facts: FactColumns, least: Floats) -> Floats:
-    """Return, for each relation, the score by rules that nearly all facts reach to which a model gives the `least`
-    score; 0 where there are too few to tell.
-    """
-    floors, relations = np.zeros(len(least)), facts.triples[:, 1]
-    likely = facts.scores >= least[relations]
+    floors, relations = np.zeros(len(tally.n_hidden)), facts.triples[:, 1]
+    if not len(facts):
+        return floors
+    as_many, nothing = np.ones(len(floors)), np.zeros(len(floors))
+    most = most_back(as_many, nothing)
+    blend = tally.fit(most).blend
+    assert blend is not None
+    shares = blend.shares(relations, facts.contexts, facts.scores, by_best_rule(tally.ranker, facts))
+    back = most[relations] * shares
+    likely = back / (1 - back) >= LEAST_PROBABILITY
     for relation in np.unique(relations[likely]):
         listed = facts.listed[likely & (relations == relation)]
         if len(listed) >= FEWEST_BACK:

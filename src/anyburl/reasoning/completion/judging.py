@@ -25,7 +25,7 @@ from anyburl.models.classifier import FactClassifier
 from anyburl.models.tuned.reranker import unseeing
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.completion.conflicts import ITSELF, NOTHING, Conflicts, Properties, fact_keys, find_properties
-from anyburl.reasoning.completion.facts import TRIPLES, FactColumns, reasons_of
+from anyburl.reasoning.completion.facts import TRIPLES, FactColumns, by_best_rule, reasons_of
 from anyburl.reasoning.queries import QueryIds, answer_columns
 from anyburl.rules.labels import RuleTexts
 
@@ -51,13 +51,6 @@ class Verdict(NamedTuple):
 
     probability: float | None
     conflict: tuple[str, str, str] | None
-
-
-def likely(calibration: Calibration | None, facts: FactColumns) -> Floats:
-    """Return the probability of facts, with their contexts; nan where scores are not calibrated."""
-    if calibration is None:
-        return np.full(len(facts), np.nan)
-    return calibration.probabilities(facts.triples[:, 1], facts.contexts, facts.scores)
 
 
 @dataclass(frozen=True)
@@ -99,6 +92,13 @@ class Judge:
         contexts[rows[order[1:]]] = questions[order[1:]] == questions[order[:-1]]
         return contexts
 
+    def likely(self, calibration: Calibration | None, facts: FactColumns) -> Floats:
+        """Return the probability of facts, with their contexts; nan where scores are not calibrated."""
+        if calibration is None:
+            return np.full(len(facts), np.nan)
+        by_rule = None if calibration.blend is None else by_best_rule(self.ranker, facts)
+        return calibration.probabilities(facts.triples[:, 1], facts.contexts, facts.scores, by_rule)
+
     def may_be_proposed(self, facts: FactColumns) -> NDArray[np.bool_]:
         """Return which facts, with their contexts, no stated fact contradicts and nobody has judged; of relations with
         one object, only the best value stays.
@@ -117,7 +117,7 @@ class Judge:
         if calibration is None:
             return np.full(len(triples), np.nan), conflicts
         facts, _ = self.look_up(triples)
-        likely = calibration.probabilities(triples[:, 1], facts.contexts, facts.scores)
+        likely = self.likely(calibration, facts)
         return np.where((conflicts == NOTHING) & (facts.scores > 0), likely, np.nan), conflicts
 
     def verdicts(self, calibration: Calibration | None, triples: Triples) -> list[Verdict]:
@@ -209,7 +209,7 @@ class Checker:
         if self.classifier is not None and len(known):
             likely[known] = self.classifier.probabilities(triples[known])
         elif self.calibration is not None:
-            likely[known] = self.calibration.probabilities(triples[known, 1], listed.contexts, listed.scores)
+            likely[known] = judge.likely(self.calibration, listed)
             likely[(scores == 0) | (conflicts != NOTHING)] = np.nan
         likely[held > 0] = np.nan
         sure = scores if self.calibration is None and self.classifier is None else np.nan_to_num(likely)

@@ -15,17 +15,18 @@ from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.models.calibration import (
     N_CONTEXTS,
-    WIDTH,
     Calibration,
     by_narrow_bin,
     corrected,
+    missing_as_hidden,
     most_back,
+    narrow_middles,
     per_hidden,
     probability_table,
 )
 from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.completion.conflicts import Properties
-from anyburl.reasoning.completion.hiding import FEWEST_BACK, HIDDEN_SHARE, Tally, fitted_shares, hide_facts, play
+from anyburl.reasoning.completion.hiding import FEWEST_BACK, HIDDEN_SHARE, Fit, Tally, hide_facts, play
 from anyburl.reasoning.completion.options import MOST_MISSING
 
 PROMISES = (0.5, 0.8, 0.9, 0.95)
@@ -147,11 +148,11 @@ def calibrate_ranker(
     if missing is not None:
         calibration, reason = calibration.with_missing(missing), "given"
     most = most_back(calibration.missing_per_hidden(), per_hidden(tally.n_test, tally.n_hidden))
-    starts, shares = fitted_shares(tally, most)
-    calibration = replace(calibration, starts=starts, shares=shares)
+    fit = tally.fit(most)
+    calibration = replace(calibration, starts=fit.starts, shares=most[:, None, None] * fit.shares, blend=fit.blend)
     checked = "test" if len(dataset.test) else f"{hiding.split}, each half of it by the other"
     return CalibrationReport(
-        **_summarised(calibration, tally, dataset.vocabulary),
+        **_summarised(calibration, tally, fit, dataset.vocabulary),
         missing={"share": overall_share(calibration.missing, stated), "because": reason},
         calibrated_on={"split": hiding.split, "facts": n_hidden, "came_back": n_back},
         checked_on={"split": checked, "facts": len(dataset.test) or n_hidden},
@@ -165,14 +166,6 @@ def facts_by_relation(dataset: Dataset) -> Floats:
     n_relations = dataset.vocabulary.n_relations
     counts = [np.bincount(dataset.split(split).triples[:, 1], minlength=n_relations) for split in SPLITS]
     return np.asarray(np.sum(counts, axis=0), np.float64)
-
-
-def missing_as_hidden(share: float, stated: Floats, hidden: Floats) -> Floats:
-    """Return the share of each relation's facts that is missing, if a `share` of all is: for each hidden fact, equally
-    many are. Splits need not be drawn from all relations alike.
-    """
-    ratio = share / (1 - share) * stated.sum() / hidden.sum()
-    return np.asarray(np.minimum(ratio / (ratio + per_hidden(stated, hidden)), MOST_MISSING), np.float64)
 
 
 def overall_share(missing: Floats, stated: Floats) -> float:
@@ -209,9 +202,8 @@ def most_missing(tally: Tally) -> float:
     """
     back = proposed = 0.0
     as_many = most_back(np.ones_like(tally.n_hidden), per_hidden(tally.n_test, tally.n_hidden))
-    for own, (starts, fitted) in zip(tally.halves, tally.fitted_to_other(as_many), strict=True):
-        shares = by_narrow_bin(fitted, starts).ravel()
-        order = np.argsort(-shares, kind="stable")
+    for own, shares in tally.fit(as_many).checked:
+        order = np.argsort(-shares.ravel(), kind="stable")
         n_back = np.cumsum(own.back.ravel()[order])
         enough = int(np.searchsorted(n_back, max(FEWEST_BACK, SUREST * n_back[-1]))) + 1
         back += float(own.back.ravel()[order[:enough]].sum())
@@ -249,28 +241,27 @@ def check_promises(tally: Tally, missing: Floats | None = None) -> Checked:
     nothing = np.zeros_like(tally.n_hidden)
     if tally.n_test.any():
         ratio = per_hidden(tally.n_test, tally.n_hidden)
-        starts, shares = fitted_shares(tally, most_back(ratio, nothing))
-        table = probability_table(shares, ratio, nothing)
-        return Checked(
-            tally.test.proposed * tally.is_made, by_narrow_bin(table, starts), tally.test.back * tally.is_made
-        )
+        most = most_back(ratio, nothing)
+        fit = tally.fit(most)
+        table = by_narrow_bin(probability_table(most[:, None, None] * fit.shares, ratio, nothing), fit.starts)
+        return Checked(fit.test.proposed * tally.is_made, table, fit.test.back * tally.is_made)
     parts, ratio = list[Checked](), nothing + 1 if missing is None else missing
     most = most_back(ratio, nothing)
-    line = tally.correction(most)
-    for own, (starts, shares) in zip(tally.halves, tally.fitted_to_other(most), strict=True):
-        table = probability_table(most[:, None, None] * corrected(shares, line), ratio, nothing)
+    fit = tally.fit(most)
+    for own, shares in fit.checked:
+        table = probability_table(most[:, None, None] * corrected(shares, fit.line), ratio, nothing)
         not_back = (own.proposed - own.back) * tally.is_made
-        parts.append(Checked(not_back, by_narrow_bin(table, starts), own.back * tally.is_made * ratio[:, None, None]))
+        parts.append(Checked(not_back, table, own.back * tally.is_made * ratio[:, None, None]))
     proposed = np.concatenate([part.proposed for part in parts], axis=1)
     promised, true = (np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("promised", "true"))
     return Checked(proposed, promised, true)
 
 
-def _summarised(calibration: Calibration, tally: Tally, vocabulary: Vocabulary) -> dict[str, Any]:
+def _summarised(calibration: Calibration, tally: Tally, fit: Fit, vocabulary: Vocabulary) -> dict[str, Any]:
     """Return what is promised for the facts to come, and what became of the promises that were checked."""
-    likely, new = calibration.narrow_table(), tally.new.proposed * tally.is_made
+    likely, new = calibration.narrow_table(), fit.new.proposed * tally.is_made
     checked = check_promises(tally, calibration.missing_per_hidden())
-    scores = np.broadcast_to(1 - np.exp(-WIDTH * (np.arange(likely.shape[2]) + 0.5)), checked.promised.shape)
+    scores = np.broadcast_to(narrow_middles(), checked.promised.shape)
     before, after = (_bins(replace(checked, promised=values)) for values in (scores, checked.promised))
 
     def promises(rows: slice) -> dict[str, Promise]:
