@@ -32,7 +32,7 @@ from anyburl.ranking.kernel_order import (
     next_query,
 )
 from anyburl.ranking.kernel_short import fire_short, link_undecided, put_ahead
-from anyburl.ranking.kernel_trie import BY_TARGETS, fire_trie
+from anyburl.ranking.kernel_trie import BY_TARGETS, MOST_STEPS, fire_trie
 
 FEW_TARGETS = 8
 LEAST_FLOOR = 1 << 28  # a confidence of .000015: few rules have less
@@ -338,9 +338,9 @@ def rank_by_best_rule(
     out.n_firings[q] = n if floor < 0 else -1
     start_ranks(queries, question, space, out)
     while rank_targets(queries, question, ties, floor, n_candidates, space, out) > 0:
-        # Down to three quarters of the next score at a time: the next rules decide most.
+        # Down to three quarters of the next score at a time, for the next rules decide most; half if walks are long.
         below, mark = floor, int(candidates.clock[0])
-        floor = (3 * min(below, highest_left)) >> 2
+        floor = ((3 if longest <= MOST_STEPS else 2) * min(below, highest_left)) >> 2
         if floor < LEAST_FLOOR:
             floor = -1
         question = QueryState(q, s, d, query, oi, longest, max(floor, least), below, mark, ANY_SCORE)

@@ -473,14 +473,15 @@ def open_levels(graph: GraphArrays, question: QueryState, depth: int, walk: Trie
             n_reached = first_level(graph, question.s, relation, walk.levels, walk.clock[0])
         elif walk.n_nodes[level - 1] == 0:
             n_reached = 0
-        elif level == 1 and question.object_identity:
+        elif level == 1 and question.object_identity and question.longest <= MOST_STEPS:
             slot = kept_slot(walk, question.s, relation)
             if walk.kept.keys[slot] == kept_key(walk, relation):
                 n_reached = load_level(walk, slot)
             else:
                 n_reached = second_level(graph, question.s, relation, question.longest - 2, walk)
-                if question.longest <= MOST_STEPS:
-                    keep_level(walk, slot, relation, n_reached)
+                keep_level(walk, slot, relation, n_reached)
+        elif level == 1 and question.object_identity:
+            n_reached = second_level(graph, question.s, relation, question.longest - 2, walk)
         else:
             n_reached, _ = extend_level(
                 graph,
