@@ -375,7 +375,7 @@ def show(key: str, found: Results) -> None:
         worst = one["worst_relation"]
         told = f"{worst['relation']}: {worst['promised']:.3f}, true {worst['true']:.3f}" if worst else "-"
         print(f"{least:>5} {one['facts']:>9,} {figure(one['promised'])} {figure(one['true'])} {back:>17}  {told}")
-    print(", ".join(f"{name} {took:.1f} s" for name, took in found["seconds"].items()), flush=True)
+    print(", ".join(f"{name} {took:.1f} s" for name, took in found["seconds"].items() if took), flush=True)
 
 
 def figure(share: float | None) -> str:

@@ -40,8 +40,8 @@ with ten (geo: 1,567, 1,554, 1,559; CoDEx-S: 2,759, 2,730, 2,721); a model alone
 
 RELATION_SPREAD, RELATION_SLOPE_SPREAD = 0.2, 0.1
 """Standard deviations of a and b of one relation's line. On Debian, the log loss is 77,590 in place of 77,679 without
-such lines, and no relation is promised wrongly by more than 0.08; small data loses a little (geo 1,558 for 1,554, UMLS
-1,073 for 1,069, CoDEx-S 2,740 for 2,730), and more with wider ones (1 and 1/2: 1,574, 1,104, 2,769).
+such lines, and `multi_arch` is promised 0.08 too little in place of 0.19; small data loses a little (geo 1,558 for
+1,554, UMLS 1,073 for 1,069, CoDEx-S 2,740 for 2,730), and more with wider ones (1 and 1/2: 1,574, 1,104, 2,769).
 """
 
 Floats = NDArray[np.float64]
