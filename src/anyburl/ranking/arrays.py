@@ -164,6 +164,7 @@ class MatchedBodies(NamedTuple):
     """The bodies of length 1 that the entity of a query satisfies, if there are rules with them that answer it."""
 
     query: NDArray[np.int64]  # the number of the query that all are listed for
+    relation: NDArray[np.int64]  # and its relation: where many are asked for one entity, they may share a number
     n: NDArray[np.int64]
     first_rules: NDArray[np.int64]  # in the order of `ShortIndex.constants`
     last_rules: NDArray[np.int64]
@@ -275,6 +276,7 @@ def empty_walk(graph: GraphArrays, longest: int) -> TrieWalk:
         ends=np.zeros(n_entities + 1, np.int64),
         bodies=MatchedBodies(
             query=np.full(1, -1, np.int64),
+            relation=np.full(1, -1, np.int64),
             n=np.zeros(1, np.int64),
             first_rules=np.zeros(MOST_BODIES, np.int64),
             last_rules=np.zeros(MOST_BODIES, np.int64),

@@ -253,9 +253,9 @@ def fire_short_of_body(
     The bodies are looked up once for a query, if there is room for all.
     """
     rules, bodies, n_directed = index.short, space.walk.bodies, 2 * graph.n_relations
-    if bodies.query[0] == question.query:
+    if bodies.query[0] == question.query and bodies.relation[0] == question.d:
         return fire_listed(graph, index, question, least, top_k, n_first, space, n)
-    bodies.query[0], bodies.n[0] = question.query, 0
+    bodies.query[0], bodies.relation[0], bodies.n[0] = question.query, question.d, 0
     for turn in range(2 * n_head_relations(graph, rules.head_offsets, rules.head_constants, question.d)):
         head, dangling = head_relation_at(graph, question.d, turn >> 1), turn & 1
         first, last = int(rules.body_offsets[head]), int(rules.body_offsets[head + 1]) - 1
