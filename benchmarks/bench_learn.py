@@ -4,10 +4,15 @@ python benchmarks/bench_learn.py fb237      FB15k-237, 30 s, the paper's setting
 python benchmarks/bench_learn.py wn18rr     WN18RR, 30 s, cyclic up to 5
 python benchmarks/bench_learn.py fb15k      FB15k, only rules of length 1; Parquet out and in
 python benchmarks/bench_learn.py threads    FB15k-237, the same work by one thread and by two
+python benchmarks/bench_learn.py turns BEFORE    WN18RR for 8 s and FB15k-237 for 20 s, in turns with an older version
+
+BEFORE is the Python of another environment with an older anyburl.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -71,6 +76,34 @@ def threads() -> dict[str, Any]:
     return {"seconds": seconds, "one_over_two": ratios, "rules": result["by_length"], "bodies": result["bodies"]}
 
 
+LEARN = """
+import json, sys
+import anyburl
+data, seconds, options = anyburl.load_dataset(sys.argv[1]), float(sys.argv[2]), json.loads(sys.argv[3])
+for budget in ({"paths": 2000}, {"seconds": seconds}):  # the first compiles
+    learner = anyburl.Learner(data.train, anyburl.learning.options.LearnOptions(**budget, **options, seed=1))
+    for _ in learner.spans():
+        pass
+print(json.dumps({"by_length": learner.rules().counts_by_length(), "bodies": learner.n_bodies}))
+"""
+
+
+def turns(before: str) -> dict[str, Any]:
+    """Learn in turns with an older version, three times each, in processes of their own."""
+    results: dict[str, Any] = {}
+    for name, seconds, options in (("WN18RR", 8, {"max_cyclic": 5}), ("FB15k-237", 20, {})):
+        runs: dict[str, list[Any]] = {"before": [], "now": []}
+        for _ in range(3):
+            for label, python in (("before", before), ("now", sys.executable)):
+                command = [python, "-c", LEARN, str(shared() / "data" / name), str(seconds), json.dumps(options)]
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                learned = json.loads(done.stdout)
+                binary = sum(n for kind, n in learned["by_length"].items() if kind.startswith("B "))
+                runs[label].append({"binary": binary, **learned})
+        results[name] = {"seconds": seconds, **runs}
+    return results
+
+
 def main() -> None:
     """Run the benchmark named on the command line."""
     name = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -83,6 +116,8 @@ def main() -> None:
         save("learn-fb15k", {**result, "parquet": parquet(rules), "peak_memory_mb": peak_memory_mb()})
     elif name == "threads":
         save("learn-threads", threads())
+    elif name == "turns" and len(sys.argv) == 3:
+        save("learn-turns", turns(sys.argv[2]), "python benchmarks/bench_learn.py turns BEFORE")
     else:
         sys.exit(__doc__)
 
