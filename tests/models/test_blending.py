@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anyburl.models.blending import N_FOLDS, ScoredFacts, fit_blend, fit_weights
+from anyburl.models.blending import N_FOLDS, ScoredFacts, fit_blend, fit_score_line
 from anyburl.models.calibration import (
     CERTAIN,
     LEAST,
@@ -85,7 +85,7 @@ def test_a_score_that_says_nothing_is_hardly_used() -> None:
 
 def test_what_a_subject_shows_is_not_used_for_its_own_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether facts of the first fold come back changes what is said of all others, and nothing of these."""
-    monkeypatch.setattr("anyburl.models.blending.fit_weights", lambda *_: np.array([0.0, 0.5, 0.5]))
+    monkeypatch.setattr("anyburl.models.blending.fit_score_line", lambda *_: np.array([0.0, 0.5, 0.5]))
     monkeypatch.setattr(ScoredFacts, "lines", lambda *_: (np.zeros(3), np.ones(3)))
     facts, _ = drawn(np.random.default_rng(2), 2000)
     own = facts.subjects % N_FOLDS == 0
@@ -101,14 +101,14 @@ def test_weights_are_where_the_posterior_is_highest() -> None:
     rng = np.random.default_rng(3)
     logits, most = rng.normal(size=(500, 2)), np.full(500, 1 / 3)
     is_back = rng.random(500) < 1 / (1 + np.exp(-(0.4 + logits @ [0.9, 0.3]))) / 3
-    weights = fit_weights(logits, is_back, most)
+    weights = fit_score_line(logits, is_back, most)
     true = 1 / (1 + np.exp(-(weights[0] + logits @ weights[1:])))
     surplus = (is_back - true / 3) * (1 - true) / (1 - true / 3)
     assert surplus.sum() == pytest.approx(weights[0], abs=1e-6)
     assert surplus @ logits == pytest.approx((weights[1:] - 0.5) / 0.25, abs=1e-6)
-    falling = fit_weights(logits, rng.random(500) < 1 / (1 + np.exp(3 * logits[:, 0])) / 3, most)
+    falling = fit_score_line(logits, rng.random(500) < 1 / (1 + np.exp(3 * logits[:, 0])) / 3, most)
     assert falling[1] == 0.02
-    assert fit_weights(np.empty((0, 2)), np.empty(0, np.bool_), np.empty(0)).tolist() == [0.0, 0.5, 0.5]
+    assert fit_score_line(np.empty((0, 2)), np.empty(0, np.bool_), np.empty(0)).tolist() == [0.0, 0.5, 0.5]
 
 
 def calibrated(rng: np.random.Generator, n: int = 5000) -> Calibration:

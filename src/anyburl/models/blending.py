@@ -99,7 +99,7 @@ def fit_blend(facts: ScoredFacts, is_made: NDArray[np.bool_], most: Floats) -> t
     for fold in range(N_FOLDS):
         own = folds == fold
         logits[own] = facts.logits(facts.tables(~own, most), own)
-    a, *slopes = fit_weights(logits[is_made], facts.is_back[is_made], most[facts.relations[is_made]])
+    a, *slopes = fit_score_line(logits[is_made], facts.is_back[is_made], most[facts.relations[is_made]])
     by_others = _logistic(a + logits @ slopes)
     own_a, own_b = facts.lines(is_made, by_others, most)
     (starts, terms), (rule_starts, rule_terms) = facts.tables(np.ones(len(folds), np.bool_), most)
@@ -109,7 +109,7 @@ def fit_blend(facts: ScoredFacts, is_made: NDArray[np.bool_], most: Floats) -> t
     return blend, np.clip(_logistic(moved), LEAST, CERTAIN)
 
 
-def fit_weights(logits: Floats, is_back: NDArray[np.bool_], most: Floats) -> Floats:
+def fit_score_line(logits: Floats, is_back: NDArray[np.bool_], most: Floats) -> Floats:
     """Return a and the slope of each column, for the most likely logit t = a + slopes * logits, where t * `most` come
     back.
 

@@ -171,7 +171,7 @@ def order_targets(
 
 
 @inlined
-def count_before(
+def count_better_rivals(
     candidates: CandidateArrays, entity: int, position: int, n_positions: int, question: QueryState
 ) -> None:
     """Count a candidate as one that ranks before the target at `position` and those after it, of its class where there
@@ -223,7 +223,7 @@ def place_rivals(
             n_undecided += 1
         elif order == 0:
             candidates.n_beside[low] += 1
-        count_before(candidates, entity, low + (order in (0, UNDECIDED)), n_positions, question)
+        count_better_rivals(candidates, entity, low + (order in (0, UNDECIDED)), n_positions, question)
     return n_undecided
 
 
