@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from lab import Cell, Lab, arguments, in_child, load, peak_memory_mb, sampled, shared, timed
-from work import Evaluation, Run, evaluate_all, experiment, facts_of, on, warm_up
+from lab import Cell, Lab, arguments, in_child, load, peak_memory_mb, shared, timed
+from work import Evaluation, Run, evaluate_all, experiment, facts_of, warm_up
 
 import anyburl
 
@@ -107,7 +107,7 @@ def grow(cell: Cell, fraction: float, lab: Lab) -> None:
     learned = {"triples": len(train), "entities": len(np.unique(train.triples[:, [0, 2]])), **facts_of(learner, rules)}
     del learner
     warm_up(rules, data)
-    figures = on(anyburl.Reasoner(rules, data), sampled(data, GROWTH_QUERIES)).evaluate().to_json()
+    figures = anyburl.Reasoner(rules, data).evaluate(sample=GROWTH_QUERIES).to_json()
     ranked = {name: figures[name] for name in ("seconds", "queries_per_second", "metrics")}
     cell.save(lab, {"learn": learned, "rank": {**ranked, "peak_memory_mb": peak_memory_mb()}})
 

@@ -22,8 +22,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import anyburl
 
 HERE = Path(__file__).resolve().parent
@@ -36,8 +34,6 @@ from common import timed as timed  # noqa: E402
 
 SCALE = 0.01
 """The default: the paper's 10000 s become 100 s, its 1000 s become 10 s."""
-
-SAMPLE_SEED = 2020
 
 
 @dataclass(frozen=True)
@@ -164,26 +160,6 @@ def find_data(name: str) -> str:
 def load(name: str) -> anyburl.Dataset:
     """Load a data set of the shared folder."""
     return anyburl.load_dataset(shared() / "data" / name)
-
-
-class SampledTest(anyburl.Dataset):
-    """A data set of whose test split only a sample is asked; ranks are filtered with all of it."""
-
-    def __init__(self, whole: anyburl.Dataset, n: int) -> None:
-        super().__init__(whole.name, whole.train, whole.valid, whole.test, whole.source)
-        rng = np.random.default_rng(SAMPLE_SEED)
-        rows = np.sort(rng.permutation(len(whole.test))[:n])
-        self.__dict__["asked"] = anyburl.TripleTable(whole.vocabulary, whole.test.triples[rows])
-        self.__dict__["fingerprint"] = whole.fingerprint
-
-    def split(self, name: str) -> anyburl.TripleTable:
-        """Return a split by its name: of test, the sample."""
-        return self.__dict__["asked"] if name == "test" else super().split(name)
-
-
-def sampled(data: anyburl.Dataset, n: int | None) -> anyburl.Dataset:
-    """Return `data` with a sample of at most `n` test triples (the same for every call), or as it is."""
-    return data if n is None or n >= len(data.test) else SampledTest(data, n)
 
 
 def digest(value: Any) -> str:

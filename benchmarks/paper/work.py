@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lab import Cell, Lab, digest, in_child, load, machine, peak_memory_mb, sampled
+from lab import Cell, Lab, digest, in_child, load, machine, peak_memory_mb
 
 import anyburl
+from anyburl.learning.options import PRESETS
 from anyburl.learning.recorder import Recorder, run_learner
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.models.tuned.reranker import TunedReranker
@@ -67,7 +68,7 @@ def learn_run(run: Run, lab: Lab) -> dict[str, Any]:
             return stored
     shutil.rmtree(folder, ignore_errors=True)
     data = load(run.data)
-    options = anyburl.LearnOptions(**run.options, preset="paper")
+    options = anyburl.LearnOptions(**{**PRESETS["paper"], **run.options})  # Table 2 has thresholds of its own
     recorder = Recorder(anyburl.RunDirectory.create(folder, data, options))
     learner = anyburl.Learner(data.train, options)
     run_learner(learner, recorder)
@@ -144,17 +145,16 @@ def curve(
     rules: anyburl.RuleSet, data: anyburl.Dataset, facts: dict[str, Any], moments: list[float], sample: int | None
 ) -> dict[str, Any]:
     """Return the figures of a run at some moments, as lean as many runs ask for."""
-    asked = sampled(data, sample)
     points = []
     for at in moments:
         elapsed, n_rules = state_at(facts, at)
-        metrics = on(anyburl.Reasoner(rules.slice(0, n_rules), data), asked).evaluate()
+        metrics = anyburl.Reasoner(rules.slice(0, n_rules), data).evaluate(sample=sample)
         figures = {name: metrics.metrics[name] for name in ("hits@1", "hits@10", "mrr")}
         points.append({"at": at, "elapsed": elapsed, "rules": n_rules, **figures})
     return {
         "points": points,
         "protocol": metrics.protocol,
-        "sampled": None if asked is data else len(asked.split("test")),
+        "sampled": metrics.protocol.get("sample"),
         "run": {name: value for name, value in facts.items() if name not in ("spans", "machine")},
     }
 
@@ -177,16 +177,16 @@ def evaluate_all(
 
 def warm_up(rules: anyburl.RuleSet, data: anyburl.Dataset) -> None:
     """Have the kernels ready before anything is timed."""
-    on(anyburl.Reasoner(rules.slice(0, 10), data), sampled(data, 50)).evaluate()
+    anyburl.Reasoner(rules.slice(0, 10), data).evaluate(sample=50)
 
 
-def on(reasoner: anyburl.Reasoner, asked: anyburl.Dataset, aggregation: str | None = None) -> anyburl.Reasoner:
-    """Return a reasoner on the same index that is asked for a sample of the test split, by another aggregation."""
-    ranker = reasoner.ranker.with_aggregation(aggregation or reasoner.options.aggregation)
+def with_aggregation(reasoner: anyburl.Reasoner, aggregation: str) -> anyburl.Reasoner:
+    """Return a reasoner on the same index with another aggregation."""
+    ranker = reasoner.ranker.with_aggregation(aggregation)
     if ranker.aggregation.needs_model and ranker.reranker is None:
         groups = rule_groups(ranker.rules)
-        ranker = replace(ranker, reranker=TunedReranker(tune(ranker, asked, groups), groups))
-    return anyburl.Reasoner.of(Opened(ranker, asked, reasoner.seconds))
+        ranker = replace(ranker, reranker=TunedReranker(tune(ranker, reasoner.dataset, groups), groups))
+    return anyburl.Reasoner.of(Opened(ranker, reasoner.dataset, reasoner.seconds))
 
 
 def make_reasoner(
@@ -206,14 +206,13 @@ def measure(
     reasoner: anyburl.Reasoner, data: anyburl.Dataset, facts: dict[str, Any], evaluation: Evaluation
 ) -> dict[str, Any]:
     """Return the figures of one evaluation, and of the run behind it."""
-    asked = sampled(data, evaluation.sample)
     aggregation = evaluation.rank.get("aggregation", "max")
-    figures = on(reasoner, asked, aggregation).evaluate().to_json()
+    figures = with_aggregation(reasoner, aggregation).evaluate(sample=evaluation.sample).to_json()
     kept = ("protocol", "metrics", "by_rule_type", "seconds", "queries_per_second")
     return {
         **{name: figures[name] for name in kept},
         "elapsed": state_at(facts, evaluation.at)[0],
-        "sampled": None if asked is data else len(asked.split("test")),
+        "sampled": figures["protocol"].get("sample"),
         "peak_memory_mb": peak_memory_mb(),
         "run": {name: value for name, value in facts.items() if name not in ("spans", "machine")},
     }

@@ -38,6 +38,16 @@ class AnyburlError(Exception):
         """
         return printable(redacted(super().__str__()))
 
+    def __reduce__(self) -> tuple[Callable[..., AnyburlError], tuple[object, ...]]:
+        """Say how other processes make the same error: not from its message alone, which some classes do not take."""
+        return _same_error, (type(self), self.args, self.__dict__)
+
+
+def _same_error(kind: type[AnyburlError], args: tuple[object, ...], state: dict[str, object]) -> AnyburlError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
 
 class DataError(AnyburlError):
     """Triples, or a file of triples, are invalid."""
