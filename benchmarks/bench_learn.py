@@ -12,7 +12,6 @@ BEFORE is the Python of another environment with an older anyburl.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 
 import anyburl
 from anyburl.learning.options import LearnOptions
-from common import peak_memory_mb, save, shared, timed
+from common import in_turns, peak_memory_mb, save, shared, timed
 
 
 def run(name: str, **options: Any) -> tuple[dict[str, Any], anyburl.RuleSet]:
@@ -84,7 +83,9 @@ for budget in ({"paths": 2000}, {"seconds": seconds}):  # the first compiles
     learner = anyburl.Learner(data.train, anyburl.learning.options.LearnOptions(**budget, **options, seed=1))
     for _ in learner.spans():
         pass
-print(json.dumps({"by_length": learner.rules().counts_by_length(), "bodies": learner.n_bodies}))
+by_length = learner.rules().counts_by_length()
+binary = sum(n for kind, n in by_length.items() if kind.startswith("B "))
+print(json.dumps({"binary": binary, "by_length": by_length, "bodies": learner.n_bodies}))
 """
 
 
@@ -92,15 +93,8 @@ def turns(before: str) -> dict[str, Any]:
     """Learn in turns with an older version, three times each, in processes of their own."""
     results: dict[str, Any] = {}
     for name, seconds, options in (("WN18RR", 8, {"max_cyclic": 5}), ("FB15k-237", 20, {})):
-        runs: dict[str, list[Any]] = {"before": [], "now": []}
-        for _ in range(3):
-            for label, python in (("before", before), ("now", sys.executable)):
-                command = [python, "-c", LEARN, str(shared() / "data" / name), str(seconds), json.dumps(options)]
-                done = subprocess.run(command, capture_output=True, text=True, check=True)
-                learned = json.loads(done.stdout)
-                binary = sum(n for kind, n in learned["by_length"].items() if kind.startswith("B "))
-                runs[label].append({"binary": binary, **learned})
-        results[name] = {"seconds": seconds, **runs}
+        rounds = [(shared() / "data" / name, seconds, json.dumps(options))] * 3
+        results[name] = {"seconds": seconds, **in_turns(before, LEARN, *rounds)}
     return results
 
 

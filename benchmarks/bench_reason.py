@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from common import save, shared, timed
+from common import in_turns, run_script, save, shared, timed
 
 ROUNDS = 5
 FIRST_ANSWER = ["predict", "{run}", "{subject}", "{relation}", "?", "--top", "3", "--quiet"]
@@ -87,12 +87,6 @@ print(json.dumps({"queries": queries.height, "top": top, "answers": answers.heig
 """
 
 
-def run_script(python: str, script: str, *arguments: Any) -> dict[str, Any]:
-    """Run a measurement in a process of its own."""
-    done = subprocess.run([python, "-c", script, *map(str, arguments)], capture_output=True, text=True, check=True)
-    return dict(json.loads(done.stdout))
-
-
 def first_answers(python: str, run: Path, query: tuple[str, str], *more: str, rounds: int = ROUNDS) -> list[float]:
     """Return the seconds from starting the command to its end, with files in the page cache."""
     words = [word.format(run=run, subject=query[0], relation=query[1]) for word in FIRST_ANSWER]
@@ -143,22 +137,12 @@ def ranked(name: str, rules: str, before: str | None) -> dict[str, Any]:
     data, is_peer = shared() / "data" / name, rules == "peers"
     path = shared() / "peers" / f"{name}-anyburl23-100s.txt.gz" if is_peer else Path(rules)
     weights = json.dumps({"Ud": 0.1, "Z": 0.01} if is_peer else {})
-    found: dict[str, list[Any]] = {"now": [], "before": []}
-    for _ in range(2):
-        for label, python in (("before", before), ("now", sys.executable)):
-            if python:
-                found[label].append(run_script(python, RANK, data, path, weights))
-    return found
+    return in_turns(before, RANK, *[(data, path, weights)] * 2)
 
 
 def many(run: Path, before: str | None) -> dict[str, list[Any]]:
     """Ask 2,000 questions for their best 10 and 100 answers, in turns with an older version."""
-    found: dict[str, list[Any]] = {"now": [], "before": []}
-    for top in (10, 100):
-        for label, python in (("before", before), ("now", sys.executable)):
-            if python:
-                found[label].append(run_script(python, MANY, run, top, 2000))
-    return found
+    return in_turns(before, MANY, *[(run, top, 2000) for top in (10, 100)])
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -64,6 +65,24 @@ def save(name: str, results: Any, command: str | None = None, *, quiet: bool = F
     if not quiet:
         print(text)
     (HERE / "results" / f"{name}.json").write_text(text + "\n", "utf-8")
+
+
+def run_script(python: str, script: str, *arguments: Any) -> dict[str, Any]:
+    """Run a measurement in a process of its own, which prints JSON."""
+    done = subprocess.run([python, "-c", script, *map(str, arguments)], capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
+def in_turns(before: str | None, script: str, *rounds: Sequence[Any]) -> dict[str, list[Any]]:
+    """Run a measurement once a round, with the arguments of that round: by the Python of an older version, if there is
+    one, then by this.
+    """
+    results: dict[str, list[Any]] = {"now": [], "before": []}
+    for arguments in rounds:
+        for label, python in (("before", before), ("now", sys.executable)):
+            if python:
+                results[label].append(run_script(python, script, *arguments))
+    return results
 
 
 def timed(work: Any) -> tuple[float, Any]:

@@ -30,6 +30,7 @@ from anyburl.models.calibration import (
     choose_bins,
     fit_true,
     line_parameters,
+    logistic,
     narrow_middles,
 )
 
@@ -59,16 +60,19 @@ class ScoredFacts:
     rule_scores: Floats
     is_back: NDArray[np.bool_]
 
+    def counts(self, rows: NDArray[np.bool_], scores: Floats, n_relations: int) -> ProposalCounts:
+        """Count some of the facts by `scores`, one for each of them."""
+        return ProposalCounts.of(n_relations, self.relations[rows], self.contexts[rows], scores, self.is_back[rows])
+
     def tables(self, rows: NDArray[np.bool_], most: Floats) -> list[tuple[Ints, Floats]]:
         """Return for either score the bins, and the logit of the share of true proposals among some of the facts."""
-        found = []
+        tables = []
         for scores in (self.scores, self.rule_scores):
-            counts = ProposalCounts.empty(len(most))
-            counts.add(self.relations[rows], self.contexts[rows], scores[rows], self.is_back[rows])
+            counts = self.counts(rows, scores[rows], len(most))
             starts = choose_bins(counts)
             shares = fit_true(counts, starts, most)
-            found.append((starts, np.log(shares / (1 - shares))))
-        return found
+            tables.append((starts, np.log(shares / (1 - shares))))
+        return tables
 
     def logits(self, tables: list[tuple[Ints, Floats]], rows: NDArray[np.bool_]) -> Floats:
         """Return what either table says about some of the facts: one column for each."""
@@ -82,8 +86,7 @@ class ScoredFacts:
 
     def lines(self, rows: NDArray[np.bool_], shares: Floats, most: Floats) -> tuple[Floats, Floats]:
         """Return a and b of each relation: of some of the facts, what came back follows a + b logit of their shares."""
-        counts = ProposalCounts.empty(len(most))
-        counts.add(self.relations[rows], self.contexts[rows], shares[rows], self.is_back[rows])
+        counts = self.counts(rows, shares[rows], len(most))
         proposed, back = counts.proposed.sum(axis=1), counts.back.sum(axis=1)
         base = np.broadcast_to(np.clip(narrow_middles(), LEAST, CERTAIN), back.shape)
         a, b = line_parameters(proposed, back, base, most[:, None], RELATION_SPREAD, RELATION_SLOPE_SPREAD)
@@ -100,13 +103,13 @@ def fit_blend(facts: ScoredFacts, is_made: NDArray[np.bool_], most: Floats) -> t
         own = folds == fold
         logits[own] = facts.logits(facts.tables(~own, most), own)
     a, *slopes = fit_score_line(logits[is_made], facts.is_back[is_made], most[facts.relations[is_made]])
-    by_others = _logistic(a + logits @ slopes)
+    by_others = logistic(a + logits @ slopes)
     own_a, own_b = facts.lines(is_made, by_others, most)
     (starts, terms), (rule_starts, rule_terms) = facts.tables(np.ones(len(folds), np.bool_), most)
     every_a, every_b = own_a[:, None, None], own_b[:, None, None]
     blend = Blend(starts, every_a + every_b * (a + slopes[0] * terms), rule_starts, every_b * slopes[1] * rule_terms)
     moved = own_a[facts.relations] + own_b[facts.relations] * (a + logits @ slopes)
-    return blend, np.clip(_logistic(moved), LEAST, CERTAIN)
+    return blend, np.clip(logistic(moved), LEAST, CERTAIN)
 
 
 def fit_score_line(logits: Floats, is_back: NDArray[np.bool_], most: Floats) -> Floats:
@@ -120,13 +123,9 @@ def fit_score_line(logits: Floats, is_back: NDArray[np.bool_], most: Floats) -> 
     precisions = np.append(SPREAD**-2, np.full(logits.shape[1], SLOPE_SPREAD**-2))
     weights = around.copy()
     for _ in range(STEPS):
-        expected = np.minimum(1 / (1 + np.exp(-(columns @ weights))), 1 - LEAST**2)
+        expected = np.minimum(logistic(columns @ weights), 1 - LEAST**2)
         slopes = (1 - expected) / (1 - expected * most)  # by the chain rule: of the logit of t, not of t * most
         toward = columns.T @ ((is_back - expected * most) * slopes) - precisions * (weights - around)
         curvature = columns.T * (expected * most * (1 - expected) * slopes) @ columns + np.diag(precisions)
         weights += np.clip(np.linalg.solve(curvature, toward), -1, 1)
     return np.append(weights[0], np.maximum(weights[1:], LEAST_SLOPE))
-
-
-def _logistic(values: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-values)), np.float64)

@@ -84,6 +84,15 @@ class ProposalCounts:
         """Return counts of nothing."""
         return cls(*np.zeros((2, n_relations, N_CONTEXTS, N_NARROW)))
 
+    @classmethod
+    def of(
+        cls, n_relations: int, relations: Ids, contexts: Ids, scores: Floats, is_back: NDArray[np.bool_]
+    ) -> ProposalCounts:
+        """Return the counts of some facts."""
+        counts = cls.empty(n_relations)
+        counts.add(relations, contexts, scores, is_back)
+        return counts
+
     def __add__(self, other: ProposalCounts) -> ProposalCounts:
         return ProposalCounts(self.proposed + other.proposed, self.back + other.back)
 
@@ -134,7 +143,7 @@ def fit_correction(counts: ProposalCounts, expected: Floats, most: Floats) -> tu
 def corrected(shares: Floats, line: tuple[float, float]) -> Floats:
     """Return shares of true proposals on a line that `fit_correction` found; the low ones stay."""
     a, b = line
-    moved = _logistic(a + b * np.log(shares / (1 - shares)))
+    moved = logistic(a + b * np.log(shares / (1 - shares)))
     return np.where(shares >= LEAST_CORRECTED, np.clip(moved, LEAST_CORRECTED, CERTAIN), shares)
 
 
@@ -181,7 +190,7 @@ def below_most(shares: Floats, errors: Floats, most: float) -> Floats:
 def fit_lines(proposed: Floats, back: Floats, base: Floats, most: Floats) -> Floats:
     """Return the share of true proposals in each bin for every group: a line through the logit of its base."""
     a, b = line_parameters(proposed, back, base, most[:, None])
-    return _logistic(a + np.maximum(b, LEAST_SLOPE) * np.log(base / (1 - base)))
+    return logistic(a + np.maximum(b, LEAST_SLOPE) * np.log(base / (1 - base)))
 
 
 def line_parameters(
@@ -198,7 +207,7 @@ def line_parameters(
     x = np.log(base / (1 - base))
     a, b = np.zeros((len(back), 1)), np.ones((len(back), 1))
     for _ in range(STEPS):
-        expected = np.minimum(_logistic(a + b * x), 1 - LEAST**2)
+        expected = np.minimum(logistic(a + b * x), 1 - LEAST**2)
         slopes = (1 - expected) / (1 - expected * most)  # by the chain rule: of the logit of t, not of t * most
         surplus = (back - proposed * expected * most) * slopes
         weights = proposed * expected * most * (1 - expected) * slopes
@@ -216,7 +225,8 @@ def _total(rows: Floats) -> Floats:
     return np.asarray(rows.sum(axis=1, keepdims=True), np.float64)
 
 
-def _logistic(values: Floats) -> Floats:
+def logistic(values: Floats) -> Floats:
+    """Return numbers from 0 to 1 in the same order, such as the shares of which these are the logits."""
     return np.asarray(1 / (1 + np.exp(-values)), np.float64)
 
 
@@ -256,11 +266,11 @@ class Blend:
                 (self.rule_starts, self.rule_terms, rule_scores),
             )
         )
-        return np.asarray(np.clip(_logistic(terms + of_rules), LEAST, CERTAIN), np.float64)
+        return np.asarray(np.clip(logistic(terms + of_rules), LEAST, CERTAIN), np.float64)
 
     def highest(self) -> Floats:
         """Return the highest share by relation, context and bin of the model's score, whatever the best rule says."""
-        return np.asarray(np.clip(_logistic(self.terms + self.rule_terms.max(axis=2, keepdims=True)), LEAST, CERTAIN))
+        return np.asarray(np.clip(logistic(self.terms + self.rule_terms.max(axis=2, keepdims=True)), LEAST, CERTAIN))
 
 
 @dataclass(frozen=True)
@@ -329,7 +339,7 @@ class Calibration:
         shift, judged = np.zeros(len(self.missing)), np.clip(probabilities, LEAST, CERTAIN)
         logits = np.log(judged / (1 - judged))
         for _ in range(STEPS):
-            expected = _logistic(logits + shift[relations])
+            expected = logistic(logits + shift[relations])
             surplus, weights = is_true - expected, expected * (1 - expected)
             totals = (np.bincount(relations, column, len(shift)) for column in (surplus, weights))
             toward, curvature = totals
@@ -347,7 +357,7 @@ class Calibration:
         if not self.shift.any():
             return table
         likely = np.clip(table, LEAST, CERTAIN)
-        return np.minimum(_logistic(np.log(likely / (1 - likely)) + self.shift[:, None, None]), CERTAIN)
+        return np.minimum(logistic(np.log(likely / (1 - likely)) + self.shift[:, None, None]), CERTAIN)
 
 
 def per_hidden(facts: Floats, hidden: Floats) -> Floats:

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from anyburl.base.errors import DataError
 from anyburl.data.table import find_keys
 from anyburl.graph.build import all_known_answers
+from anyburl.models.calibration import logistic
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.listing import answer_in_parts, list_candidates
 from anyburl.models.tuned.model import require_lightgbm
-from anyburl.models.tuned.observations import logistic, question_folds, rule_groups
+from anyburl.models.tuned.observations import question_folds, rule_groups
 from anyburl.models.tuned.reranker import TunedReranker, behind_best, unseeing
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.index import to_confidences

@@ -95,7 +95,7 @@ def test_parts_and_threads_do_not_change_a_model() -> None:
     """Forests grow side by side: each has its own gradients."""
     rows = evidence(4, 6000)
     lessons = Lessons.of(rows, rows[:, 0] + rows[:, 1] > 4, np.full(200, 30), 1.0, 2)
-    parts = [lessons.places % 90 >= 30, lessons.places % 60 < 30]
+    parts = [lessons.positions % 90 >= 30, lessons.positions % 60 < 30]
     alone = [found.forest for found in fit(lessons, 3, 1, parts=parts)]
     (whole,) = fit(lessons, 3, 1)
     assert len({len(forest.columns) for forest in alone}) == 3
@@ -110,7 +110,7 @@ def test_part_of_the_lessons_has_no_list_without_an_answer_or_choice() -> None:
     lessons = Lessons.of(rows, is_answer, np.array([3, 2, 4]), 1.0, 0)
     kept = np.array([0, 1, 1, 1, 0, 1, 1, 0, 1], np.bool_)  # no answer, no choice, two answers and another
     found = lessons.some(kept)
-    assert found.rows[:, 0].tolist() == found.places.tolist() == [5, 6, 8]
+    assert found.rows[:, 0].tolist() == found.positions.tolist() == [5, 6, 8]
     assert (found.labels.tolist(), found.sizes.tolist(), found.weights.tolist()) == ([1, 0, 1], [3], [1, 1, 1])
 
 

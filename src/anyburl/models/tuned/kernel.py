@@ -610,8 +610,8 @@ def fill_best(
         out[row, n:] = -1
         question = questions[row]
         for i in range(n):
-            for place in range(offsets[question], offsets[question + 1]):
-                if candidates[place] == out[row, i]:
+            for position in range(offsets[question], offsets[question + 1]):
+                if candidates[position] == out[row, i]:
                     out[row, i] = -1
                     break
 
@@ -624,11 +624,11 @@ def sort_lists(
     for i in range(len(offsets) - 1):
         first = int(offsets[i])
         for row in range(first, int(offsets[i + 1])):
-            place = row
-            while place > first and (
-                scores[order[place - 1]] < scores[row]
-                or (scores[order[place - 1]] == scores[row] and candidates[order[place - 1]] > candidates[row])
+            position = row
+            while position > first and (
+                scores[order[position - 1]] < scores[row]
+                or (scores[order[position - 1]] == scores[row] and candidates[order[position - 1]] > candidates[row])
             ):
-                order[place] = order[place - 1]
-                place -= 1
-            order[place] = row
+                order[position] = order[position - 1]
+                position -= 1
+            order[position] = row

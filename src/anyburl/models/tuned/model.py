@@ -43,7 +43,7 @@ class Lessons:
     labels: NDArray[np.float32]
     weights: NDArray[np.float64]
     sizes: NDArray[np.int64]
-    places: NDArray[np.int64]  # of the rows among those that they were taken from
+    positions: NDArray[np.int64]  # of the rows among those that they were taken from
 
     @classmethod
     def of(
@@ -76,8 +76,8 @@ class Lessons:
         lists = np.repeat(np.arange(len(self.sizes)), self.sizes)
         sizes = np.bincount(lists[kept], minlength=len(self.sizes))
         useful = (np.bincount(lists[kept], weights=self.labels[kept], minlength=len(sizes)) > 0) & (sizes > 1)
-        places = np.flatnonzero(kept & useful[lists])
-        return Lessons(self.rows[places], self.labels[places], self.weights[places], sizes[useful], places)
+        positions = np.flatnonzero(kept & useful[lists])
+        return Lessons(self.rows[positions], self.labels[positions], self.weights[positions], sizes[useful], positions)
 
     def objectives(self) -> list[Objective]:
         """Return the objectives of the two forests: the choice of an answer, and the order of pairs.
@@ -182,7 +182,7 @@ def fit(
     rounds = FEW_ROUNDS if small else ROUNDS
     binned = lightgbm.Dataset(lessons.rows, lessons.labels, params={**parameters, "num_threads": threads}).construct()
     own = [lessons, *map(lessons.some, parts)]
-    data = [binned, *(binned.subset(some.places).construct() for some in own[1:])]
+    data = [binned, *(binned.subset(some.positions).construct() for some in own[1:])]
     objectives = [some.objectives() for some in own]
     tasks = [(number, objective) for number, both in enumerate(objectives) for objective in both]
 
@@ -219,18 +219,18 @@ def to_forest(booster: Any) -> ForestArrays:
     forests: list[ForestArrays] = []
     for text in booster.model_to_string().split("\nTree=")[1:]:
         lines = (line.partition("=") for line in text.splitlines())
-        told = {name: values.split() for name, equals, values in lines if equals}
-        if any(int(kind) & CATEGORIES for kind in told.get("decision_type", ())):
+        fields = {name: values.split() for name, equals, values in lines if equals}
+        if any(int(kind) & CATEGORIES for kind in fields.get("decision_type", ())):
             raise ValueError("expected trees that compare numbers, got categories")
-        children = np.array([told.get("left_child", ()), told.get("right_child", ())], np.int32)
-        columns = np.array(told.get("split_feature", ()), np.int32)
+        children = np.array([fields.get("left_child", ()), fields.get("right_child", ())], np.int32)
+        columns = np.array(fields.get("split_feature", ()), np.int32)
         forests.append(
             ForestArrays(
                 np.array([0 if len(columns) else -1], np.int32),
                 columns,
-                np.array(told.get("threshold", ()), np.float64),
+                np.array(fields.get("threshold", ()), np.float64),
                 children.T.ravel(),
-                np.array(told["leaf_value"], np.float64),
+                np.array(fields["leaf_value"], np.float64),
             )
         )
     return join_forests(forests, mean=False)

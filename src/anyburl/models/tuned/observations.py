@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from anyburl.data.table import find_keys
 from anyburl.graph.build import answer_counts, degrees, relation_counts
 from anyburl.graph.kernel import inverses
+from anyburl.models.calibration import logistic
 from anyburl.models.tuned.kernel import sort_lists
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.index import to_confidences, to_scores
@@ -157,11 +158,6 @@ def rerank(
     rivals, own = table[questions[rows]], scores[rows, None]
     answers.better[targets[rows]] = (rivals > own).sum(axis=1)
     answers.equal[targets[rows]] = (rivals == own).sum(axis=1)
-
-
-def logistic(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the model's scores as numbers from 0 to 1, in the same order."""
-    return np.asarray(1 / (1 + np.exp(-scores)), np.float64)
 
 
 def reorder(lists: Lists, scores: NDArray[np.float64], answers: AnswerArrays) -> None:

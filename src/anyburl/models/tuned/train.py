@@ -155,7 +155,7 @@ def _train(
     small = len(held_out[0].queries.entities) < ENOUGH_QUESTIONS
     own_folds = np.repeat(folds, sizes)
     lessons = Lessons.of(rows, is_answer, sizes, share_of_others(len(sizes)), seed)
-    in_folds, of_others = own_folds[lessons.places], other_folds[lessons.places]
+    in_folds, of_others = own_folds[lessons.positions], other_folds[lessons.positions]
     unseen = [(in_folds != fold) & ~((lessons.labels > 0) & (of_others == fold)) for fold in range(N_FOLDS)]
     last, *of_folds = fit(lessons, seed, threads, parts=unseen, small=small)
     for fold, model in enumerate(of_folds):

@@ -168,9 +168,7 @@ class Tally:
         shares = blend.shares(relations, contexts, facts.scores, by_rule)
 
         def count(rows: NDArray[np.bool_], scores: Floats, is_true: NDArray[np.bool_]) -> ProposalCounts:
-            counts = ProposalCounts.empty(len(most))
-            counts.add(relations[rows], contexts[rows], scores[rows], is_true[rows])
-            return counts
+            return ProposalCounts.of(len(most), relations[rows], contexts[rows], scores[rows], is_true[rows])
 
         same = np.broadcast_to(narrow_middles(), (len(most), N_CONTEXTS, N_NARROW))
         every = count(np.ones(len(facts), np.bool_), by_others, is_back)

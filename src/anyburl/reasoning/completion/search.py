@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.graph.build import held_by, split_bits
+from anyburl.models.calibration import logistic
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.listing import take_groups
-from anyburl.models.tuned.observations import TOP_K, Lists, logistic, rows_of
+from anyburl.models.tuned.observations import TOP_K, Lists, rows_of
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.ranking.arrays import (
     QueryArrays,

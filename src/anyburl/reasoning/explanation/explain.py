@@ -18,8 +18,9 @@ from rich.tree import Tree
 from anyburl.base import checking
 from anyburl.data.dataset import Dataset
 from anyburl.graph.build import Ids, holding_splits, neighbours, other_answers
+from anyburl.models.calibration import logistic
 from anyburl.models.tuned.listing import RANK_COLUMN
-from anyburl.models.tuned.observations import evidence_row, logistic
+from anyburl.models.tuned.observations import evidence_row
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.ranking.arrays import LongIndex, RuleIndex, ShortIndex, empty_candidates
 from anyburl.ranking.index import to_confidences, to_scores
