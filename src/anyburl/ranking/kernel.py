@@ -34,9 +34,12 @@ from anyburl.ranking.kernel_order import (
     link_firings,
     list_undecided,
     mark_for_chain,
+    move_firing,
     needs_chains,
     next_query,
     order_firings,
+    restrict,
+    start_query,
     tell_evidence,
 )
 from anyburl.ranking.kernel_short import fire_short, link_undecided
@@ -173,9 +176,7 @@ def keep_undecided(
     kept_first, kept = 0, 0
     for i in range(n):
         if candidates.tied[firings.candidates[i]] == mark and (i < n_first or firings.scores[i] >= floor):
-            firings.candidates[kept] = firings.candidates[i]
-            firings.scores[kept] = firings.scores[i]
-            firings.rules[kept] = firings.rules[i]
+            move_firing(firings, i, kept)
             kept += 1
             kept_first += i < n_first
     return kept_first, kept
@@ -227,18 +228,7 @@ def find_best(
         n_undecided = list_undecided(candidates, n_candidates, mark)
         link_undecided(graph, n_undecided, space)
         _, n = keep_undecided(candidates, firings, n_long, n, floor, mark)
-        below = QueryState(
-            q,
-            question.s,
-            question.d,
-            question.query,
-            question.object_identity,
-            question.longest,
-            question.least,
-            floor,
-            mark,
-            ANY_SCORE,
-        )
+        below = restrict(question, question.least, floor, mark, ANY_SCORE)
         n, _, _ = fire_trie(graph, index, queries, below, 0, n_undecided, space, n)
         if n <= room:
             n, _ = fire_short(graph, index, below, -1, n_undecided, 0, space, n)
@@ -271,18 +261,7 @@ def answer(
     for q in range(first, last):
         # Compiled, int() keeps 32 bits: without np.int64, kernels would be compiled once more.
         s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-        question = QueryState(
-            q,
-            s,
-            d,
-            next_query(candidates),
-            protocol.object_identity,
-            protocol.longest,
-            protocol.least_binary,
-            ANY_SCORE,
-            -1,
-            ANY_SCORE,
-        )
+        question = start_query(q, s, d, next_query(candidates), protocol.least_binary, protocol)
         out.n_excluded[q] = exclude(graph, queries, question, protocol, candidates)
         n_blocked = mark_targets(queries, question, candidates)
         out.n_excluded[q] -= n_blocked

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part, prefetch
-from anyburl.ranking.arrays import CandidateArrays, FiringArrays
+from anyburl.ranking.arrays import ANY_SCORE, AnswerSettings, CandidateArrays, FiringArrays, QueryState
 
 ALL_COUNT = 2**31 - 1  # more rules than can predict one candidate
 
@@ -29,6 +29,29 @@ def next_query(candidates: CandidateArrays) -> int:
     """Return a number that no query of this worker had before."""
     candidates.clock[0] += 1
     return int(candidates.clock[0])
+
+
+@inlined
+def start_query(q: int, s: int, d: int, query: int, least: int, protocol: AnswerSettings) -> QueryState:
+    """Return the query (s, d, ?) at its start: B rules with scores of `least` or more fire, for all candidates."""
+    return QueryState(q, s, d, query, protocol.object_identity, protocol.longest, least, ANY_SCORE, -1, ANY_SCORE)
+
+
+@inlined
+def restrict(question: QueryState, least: int, below: int, tied: int, top: int) -> QueryState:
+    """Return the same query for which other rules fire, see `QueryState`."""
+    return QueryState(
+        question.q,
+        question.s,
+        question.d,
+        question.query,
+        question.object_identity,
+        question.longest,
+        least,
+        below,
+        tied,
+        top,
+    )
 
 
 @part
@@ -347,14 +370,20 @@ def list_undecided(candidates: CandidateArrays, n_candidates: int, mark: int) ->
 
 
 @inlined
+def move_firing(firings: FiringArrays, i: int, to: int) -> None:
+    """Write the firing at `i` to the position `to` as well."""
+    firings.candidates[to] = firings.candidates[i]
+    firings.scores[to] = firings.scores[i]
+    firings.rules[to] = firings.rules[i]
+
+
+@inlined
 def drop_below(firings: FiringArrays, n_first: int, n: int, least: int) -> int:
     """Drop the firings with scores below `least`, but for the first `n_first`; return how many of `n` are left."""
     kept = n_first
     for i in range(n_first, n):
         score = firings.scores[i]
-        firings.candidates[kept] = firings.candidates[i]
-        firings.scores[kept] = score
-        firings.rules[kept] = firings.rules[i]
+        move_firing(firings, i, kept)
         kept += score >= least
     return kept
 

@@ -29,7 +29,9 @@ from anyburl.ranking.kernel_order import (
     compare_candidates,
     link_firings,
     list_undecided,
+    move_firing,
     next_query,
+    restrict,
 )
 from anyburl.ranking.kernel_short import fire_short, link_undecided, put_ahead
 from anyburl.ranking.kernel_trie import BY_TARGETS, MOST_STEPS, fire_trie
@@ -89,9 +91,8 @@ def fire_for_targets(
     for i in range(first, last):
         top = max(top, candidates.reached[queries.targets[i]])
         lowest = min(lowest, candidates.reached[queries.targets[i]])
-    return n if n > len(space.firings.candidates) else n_long, int(top) if lowest > max(
-        question.least, 0
-    ) else ANY_SCORE
+    is_known = lowest > max(question.least, 0)
+    return n if n > len(space.firings.candidates) else n_long, int(top) if is_known else ANY_SCORE
 
 
 @inlined
@@ -111,9 +112,7 @@ def drop_ahead(
         if firings.scores[i] > question.top:
             put_ahead(candidates, question, entity)
             continue
-        firings.candidates[kept] = entity
-        firings.scores[kept] = firings.scores[i]
-        firings.rules[kept] = firings.rules[i]
+        move_firing(firings, i, kept)
         kept += 1
         kept_first += i < n_first
     return kept_first, kept
@@ -241,8 +240,8 @@ def rank_targets(
     if n_positions == 0:
         return 0
     n_undecided = place_rivals(candidates, space.firings, n, n_positions, question, ties, floor)
+    in_classes = question.tied >= 0
     for position in range(1, n_positions):
-        in_classes = question.tied >= 0
         target, previous = candidates.ordered[position], candidates.ordered[position - 1]
         if not in_classes or candidates.keys[target] == candidates.keys[previous]:
             before[position] += before[position - 1]
@@ -265,9 +264,7 @@ def keep_waiting(candidates: CandidateArrays, firings: FiringArrays, n_long: int
     kept = 0
     for i in range(n_long):
         if firings.scores[i] < question.below and candidates.tied[firings.candidates[i]] == question.tied:
-            firings.candidates[kept] = firings.candidates[i]
-            firings.scores[kept] = firings.scores[i]
-            firings.rules[kept] = firings.rules[i]
+            move_firing(firings, i, kept)
             kept += 1
     return kept
 
@@ -308,23 +305,15 @@ def rank_by_best_rule(
     of firings: past the room there is if that is too small.
     """
     candidates, firings, room = space.candidates, space.firings, len(space.firings.candidates)
-    q, s, d, query, oi, longest, least = (
-        question.q,
-        question.s,
-        question.d,
-        question.query,
-        question.object_identity,
-        question.longest,
-        question.least,
-    )
+    q, least = question.q, question.least
     n_long = fire_long_rules(graph, index, question, space)
     if n_long > room:
         return n_long
-    alone = QueryState(q, s, d, query, oi, longest, least, ANY_SCORE, query, ANY_SCORE)
+    alone = restrict(question, least, ANY_SCORE, question.query, ANY_SCORE)
     n, top = fire_for_targets(graph, index, queries, alone, n_long, space)
     if n > room:
         return n
-    question = QueryState(q, s, d, query, oi, longest, least, ANY_SCORE, -1, top)
+    question = restrict(question, least, ANY_SCORE, -1, top)
     candidates.n_ahead[0] = 0
     n_long, _ = drop_ahead(candidates, firings, n_long, n_long, question)
     n, floor, highest_left = fire_trie(graph, index, queries, question, BY_TARGETS, -1, space, n_long)
@@ -340,10 +329,10 @@ def rank_by_best_rule(
     while rank_targets(queries, question, ties, floor, n_candidates, space, out) > 0:
         # Down to three quarters of the next score at a time, for the next rules decide most; half if walks are long.
         below, mark = floor, int(candidates.clock[0])
-        floor = ((3 if longest <= MOST_STEPS else 2) * min(below, highest_left)) >> 2
+        floor = ((3 if question.longest <= MOST_STEPS else 2) * min(below, highest_left)) >> 2
         if floor < LEAST_FLOOR:
             floor = -1
-        question = QueryState(q, s, d, query, oi, longest, max(floor, least), below, mark, ANY_SCORE)
+        question = restrict(question, max(floor, least), below, mark, ANY_SCORE)
         n_undecided = list_undecided(candidates, n_candidates, mark)
         link_undecided(graph, n_undecided, space)
         n_long = keep_waiting(candidates, firings, n_long, question)

@@ -28,7 +28,7 @@ from anyburl.ranking.arrays import (
 )
 from anyburl.ranking.kernel import exclude, mark_targets
 from anyburl.ranking.kernel_fire import fire_unary, holds_for
-from anyburl.ranking.kernel_order import link_firings, next_query
+from anyburl.ranking.kernel_order import link_firings, next_query, start_query
 from anyburl.ranking.kernel_short import find_value, fire, is_member, link_undecided, only_end
 from anyburl.ranking.kernel_trie import fire_trie
 
@@ -210,7 +210,7 @@ def fire_known(known: KnownArrays, q: int, only_targets: bool, workspace: Worksp
     room = len(firings.candidates)
     s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
     query, least = next_query(candidates), protocol.least_binary
-    question = QueryState(q, s, d, query, protocol.object_identity, protocol.longest, least, ANY_SCORE, -1, ANY_SCORE)
+    question = start_query(q, s, d, query, least, protocol)
     exclude(graph, queries, question, protocol, candidates)
     mark_targets(queries, question, candidates)
     n_targets = 0

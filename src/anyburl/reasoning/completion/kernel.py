@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from anyburl.base.jit import inlined, kernel, part
 from anyburl.graph.kernel import GraphArrays, find_segment
 from anyburl.ranking.arrays import (
-    ANY_SCORE,
     AnswerSettings,
     CandidateArrays,
     FiringArrays,
@@ -34,6 +33,7 @@ from anyburl.ranking.kernel_order import (
     keep_best,
     next_query,
     sort_down,
+    start_query,
 )
 from anyburl.ranking.kernel_trie import fire_trie
 
@@ -437,7 +437,7 @@ def find_facts(
         entity = next_query(candidates)
         if protocol.block_connected:
             exclude_connected(graph, s, entity, candidates)
-        walked = QueryState(0, s, 0, entity, protocol.object_identity, protocol.longest, -1, ANY_SCORE, -1, ANY_SCORE)
+        walked = start_query(0, s, 0, entity, -1, protocol)
         n_ends, _, _ = fire_trie(graph, index, queries, walked, 0, -1, listing, 0)
         if n_ends > len(shelf.ends.candidates):
             stopped[AT.ends] = n_ends
@@ -451,9 +451,7 @@ def find_facts(
             if not protocol.block_connected:
                 query = next_query(candidates)
                 exclude_known(graph, s, d, query, candidates)
-            question = QueryState(
-                0, s, d, query, protocol.object_identity, protocol.longest, -1, ANY_SCORE, -1, ANY_SCORE
-            )
+            question = start_query(0, s, d, query, -1, protocol)
             n_unary = fire_unary(graph, index, question, answering)
             if n_unary > len(firings.candidates):
                 stopped[AT.firings] = n_unary
